@@ -9,6 +9,7 @@
 #include "scheduler/api/login/links.h"
 #include "scheduler/api/login/loopback.h"
 #include "scheduler/api/login/sign_in.h"
+#include "scheduler/api/stream/stream.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -98,6 +99,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/cost/report", NEED_USER, api_report_send, RIGHT_ADMIN},
     {"GET", "/api/v1/use", NEED_USER, api_use, RIGHT_READ},
     {"GET", "/api/v1/events", NEED_USER, api_events, RIGHT_READ_JOB},
+    {"GET", "/api/v1/stream", NEED_USER, api_stream, RIGHT_READ_JOB},
     {"POST", "/api/v1/tokens", NEED_USER, api_tokens_create, RIGHT_TOKENS},
     {"GET", "/api/v1/tokens", NEED_USER, api_tokens_list, RIGHT_TOKENS},
     {"POST", "/api/v1/tokens/#/revoke", NEED_USER, api_tokens_revoke, RIGHT_TOKENS},
@@ -584,6 +586,7 @@ void api_set_oidc(struct api *a, struct oidc *o)
     oidc_close(a->o.oidc, "the identity provider of belayd was changed: sign in again");
     a->o.oidc = o;
     sign_in_load_teams(a);
+    streams_end_all(a->streams, STREAM_END_RELOADED);
 }
 
 void api_reconfigure(struct api *a)
@@ -593,6 +596,7 @@ void api_reconfigure(struct api *a)
     a->rates.burst = c->access.requests_burst;
     log_quota_set_limits(
         a->stored, &(struct log_limits){.user_day_bytes = c->store_user_day_bytes});
+    streams_end_all(a->streams, STREAM_END_RELOADED);
 }
 
 struct api *api_create(const struct api_options *o)
@@ -600,6 +604,7 @@ struct api *api_create(const struct api_options *o)
     struct api *a = mem_alloc(sizeof(*a));
     a->o = *o;
     a->openapi = openapi_text();
+    a->streams = streams_create(a);
     a->read_pool = read_pool_create(o->loop, o->timers, o->db_path);
     a->volumes = volumes_create(&(struct volumes_options){
         .pool = volumes_pool, .ctx = a, .timers = o->timers, .cluster_uid = o->meta->cluster_uid});
@@ -621,6 +626,7 @@ void api_destroy(struct api *a)
     if (!a)
         return;
     oidc_close(a->o.oidc, "belayd is stopping: sign in again later");
+    streams_destroy(a->streams);
     api_watch_destroy_all(a);
     api_channels_destroy_all(a);
     read_pool_destroy(a->read_pool);
@@ -675,16 +681,19 @@ void api_committed(struct api *a, const struct db_batch *committed)
     for (size_t i = 0; i < committed->changes.n_jobs; i++)
         if (committed->changes.jobs[i].state == JOB_ENDED)
             api_watch_wake(a, committed->changes.jobs[i].id);
+    streams_committed(a->streams, committed);
 }
 
 void api_output_grew(struct api *a, int64_t job)
 {
     api_watch_wake(a, job);
+    streams_output_grew(a->streams, job);
 }
 
 void api_shut_down(struct api *a)
 {
     a->shutting_down = true;
     api_watch_wake_all(a);
+    streams_end_all(a->streams, STREAM_END_STOPPING);
     api_channels_shut_down(a);
 }

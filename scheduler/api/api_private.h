@@ -80,6 +80,7 @@ struct api {
     const struct http_server *listeners[API_LISTENERS_MAX]; /* up to the first NULL; for metrics */
     char *openapi;                                          /* scheduler/api/openapi.c */
     struct audit_limit audit_limit;
+    struct streams *streams;   /* api/stream/ */
     struct local_user local;   /* who asked last over the UNIX socket */
     struct list sign_in_links; /* login/links.c */
     struct loopback *loopback; /* login/loopback.c; NULL: not open */
@@ -205,6 +206,11 @@ bool api_may(
     struct request *q, enum right right, const struct access_object *object, const char *what);
 /* The job as an object of access_may; borrows from the row. */
 struct access_object api_object_of_job(const struct job_row *row);
+/* Likewise the entry, with the team of its jobs. live may be NULL. */
+struct access_object api_object_of_cron(
+    const struct api *a, const struct cron_row *row, const struct cron_entry *live);
+/* Leaves in the JSON of a job what is shown of the jobs of others. */
+void api_hide_job(json_t *job);
 /* Reads job q->id for a caller who has the right to it. Returns false after an error reply: there
  * is no such job, or the caller has not. */
 bool api_find_job(struct request *q, enum right right, struct job_row *ret_row);
@@ -368,6 +374,9 @@ void api_reservations_list(struct request *q);
 void api_reservations_add(struct request *q);
 void api_reservations_remove(struct request *q);
 void api_summary(struct request *q);
+/* The sums over the cluster, as in the answer of /summary but without its pools. */
+json_t *api_json_totals(const struct api *a, const struct model *m);
+void api_stream(struct request *q); /* api/stream/stream.c */
 void api_nodes_drain(struct request *q);
 void api_nodes_undrain(struct request *q);
 void api_nodes_delete(struct request *q);

@@ -331,7 +331,7 @@ static bool is_shown(const char *key)
     return false;
 }
 
-static void hide(json_t *job)
+void api_hide_job(json_t *job)
 {
     const char *key;
     json_t *value;
@@ -377,7 +377,7 @@ static int add_job(void *ctx, const struct job_row *row)
         return 0;
     json_t *o = api_live_job(l->api, row, l->pool_used);
     if (is_hidden)
-        hide(o);
+        api_hide_job(o);
     else
         json_object_set_new(o, "why", why_json(l, row));
     json_array_append_new(l->jobs, o);

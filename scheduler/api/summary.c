@@ -89,10 +89,28 @@ static void sum_nodes(const struct model *m, struct sum *all, struct sum *pools,
     }
 }
 
+static json_t *totals_json(const struct api *a, const struct model *m, const struct sum *all)
+{
+    struct model_counts c;
+    json_t *o = sum_json(all);
+    model_counts(m, &c);
+    json_object_set_new(o, "jobs",
+        json_pack("{s:I,s:I,s:I}", "pending", (json_int_t)c.pending, "waiting",
+            (json_int_t)c.waiting, "running", (json_int_t)c.running));
+    json_object_set_new(o, "cluster", json_text(a->o.config->cluster));
+    return o;
+}
+
+json_t *api_json_totals(const struct api *a, const struct model *m)
+{
+    struct sum all = {0};
+    sum_nodes(m, &all, NULL, 0);
+    return totals_json(a, m, &all);
+}
+
 static void reply_summary(const struct api *a, struct http_exchange *x, const struct caller *viewer,
     const struct model *m, int64_t arg)
 {
-    struct model_counts c;
     struct sum all = {0};
     size_t n = 0;
     (void)viewer, (void)arg;
@@ -100,19 +118,14 @@ static void reply_summary(const struct api *a, struct http_exchange *x, const st
     LIST_FOREACH (model_pools(m), l)
         pools[n++].pool = LIST_ENTRY(l, struct pool, in_all);
     sum_nodes(m, &all, pools, n);
-    model_counts(m, &c);
-    json_t *o = sum_json(&all), *list = json_array();
+    json_t *o = totals_json(a, m, &all), *list = json_array();
     for (size_t k = 0; k < n; k++) {
         json_t *p = sum_json(&pools[k]);
         json_object_set_new(p, "pool", json_text(pools[k].pool->row.name));
         json_object_set_new(p, "jobs", json_integer(pools[k].jobs));
         json_array_append_new(list, p);
     }
-    json_object_set_new(o, "jobs",
-        json_pack("{s:I,s:I,s:I}", "pending", (json_int_t)c.pending, "waiting",
-            (json_int_t)c.waiting, "running", (json_int_t)c.running));
     json_object_set_new(o, "pools", list);
-    json_object_set_new(o, "cluster", json_text(a->o.config->cluster));
     api_reply_json(x, 200, o);
     free(pools);
 }

@@ -186,12 +186,14 @@ class OtherUsers(unittest.TestCase):
                     "jobs/#/logs": ["", "?wait_ms=200", "?tail=5", "?attempt=1", "?offset=-6"],
                     "events": ["", "?wait_ms=200"],
                     "instances": ["?state=all"],
+                    "stream": ["?for_ms=1"],
                     "pools/detail": ["?name=spare"],
                 }.get(route, [""]):
                     yield route, path + query
 
     def over_https(self, user, path, method="GET", body=None):
-        reply = self.d.call(method, path, body, token=self.tokens[user])
+        headers = {"Last-Event-ID": "0-0"}  # a stream begins with all events
+        reply = self.d.call(method, path, body, token=self.tokens[user], headers=headers)
         data = reply[1] if isinstance(reply[1], bytes) else json.dumps(reply[1]).encode()
         return reply[0], data.decode("latin-1")
 

@@ -83,6 +83,7 @@ static const struct {
     {"POST", "/api/v1/cost/report", "a", ""},
     {"GET", "/api/v1/use", "vmloa", "rcpk"},
     {"GET", "/api/v1/events", "vmloa", "rcpk"},
+    {"GET", "/api/v1/stream", "vmloa", "rcpk"},
     {"POST", "/api/v1/tokens", "mloa", ""},
     {"GET", "/api/v1/tokens", "mloa", ""},
     {"POST", "/api/v1/tokens/#/revoke", "mloa", ""},

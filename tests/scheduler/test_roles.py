@@ -61,7 +61,8 @@ class Roles(unittest.TestCase):
                     ends = path == "/api/v1/logout"  # the token that it is sent
                     status, body, _ = d.call(
                         method,
-                        re.sub(r"\{\w+\}", "4711", path),
+                        re.sub(r"\{\w+\}", "4711", path)
+                        + ("?for_ms=1" if path == "/api/v1/stream" else ""),
                         token=d.token(kind="api", user=USERS[role]) if ends else tokens[role],
                         on=connections[role],
                     )
@@ -225,7 +226,14 @@ class Roles(unittest.TestCase):
                 more += [path.replace("{id}", str(i)) for i in ids]
         c = d.connect(tls=True)
         for path in more:
-            status, body, _ = d.call("GET", path, token=token, on=c)
+            is_stream = path == "/api/v1/stream"  # from the first event on, for a moment
+            status, body, _ = d.call(
+                "GET",
+                path + ("?for_ms=1" if is_stream else ""),
+                token=token,
+                on=c,
+                headers={"Last-Event-ID": "0-0"} if is_stream else None,
+            )
             text = body.decode() if isinstance(body, bytes) else json.dumps(body)
             answers[path] = (status, text)
         c.close()

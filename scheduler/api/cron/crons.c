@@ -192,12 +192,12 @@ void api_crons_add(struct request *q)
 }
 
 /* The team of an entry is that of its jobs. live may be NULL. */
-static struct access_object object_of(
-    const struct request *q, const struct cron_row *row, const struct cron_entry *live)
+struct access_object api_object_of_cron(
+    const struct api *a, const struct cron_row *row, const struct cron_entry *live)
 {
     const char *team = live && live->job.spec.team[0]
                            ? live->job.spec.team
-                           : policy_team_of(&q->api->o.config->policy, row->user);
+                           : policy_team_of(&a->o.config->policy, row->user);
     return (struct access_object){.user = row->user, .team = team, .cron = row->id};
 }
 
@@ -213,7 +213,7 @@ bool api_find_cron(struct request *q, enum right right, struct cron_row *ret_row
         return false;
     }
     const struct access_object object =
-        object_of(q, ret_row, model_cron(tick_model(q->api->o.tick), q->id));
+        api_object_of_cron(q->api, ret_row, model_cron(tick_model(q->api->o.tick), q->id));
     snprintf(what, sizeof(what), "cron entry %lld", (long long)q->id);
     return api_may(q, right, &object, what);
 }
@@ -272,7 +272,7 @@ static int add_cron(void *ctx, const struct cron_row *row)
 {
     struct listing *l = ctx;
     const struct cron_entry *live = model_cron(tick_model(l->q->api->o.tick), row->id);
-    const struct access_object object = object_of(l->q, row, live);
+    const struct access_object object = api_object_of_cron(l->q->api, row, live);
     if (access_may(&l->q->caller, RIGHT_READ_JOB, &object))
         json_array_append_new(l->list, api_json_cron(tick_model(l->q->api->o.tick), row, live));
     return 0;
