@@ -5,7 +5,10 @@
  *     GET /login?next=PATH   303 to the provider, with a sealed cookie that holds what was sent
  *     GET /login/callback    the provider sends the browser here with a code: 303 to PATH, with the
  *                            cookie of the session
- *     GET /login/done        where a browser lands that came from nowhere
+ *     GET /login/done        where a browser lands that came from nowhere: 303 to the console. No
+ *                            page could greet the user here: the session's cookie is
+ *                            SameSite=Strict, so it is not sent as long as the provider's page is
+ *                            what the navigation began with
  *
  * belayd keeps nothing of a sign-in that was only begun. The first cookie binds it to the browser,
  * so that nobody can have another one finish their own; the provider takes each code once.
@@ -256,11 +259,5 @@ void api_login_callback(struct request *q)
 
 void api_login_done(struct request *q)
 {
-    char user[CORE_NAME_MAX], text[256];
-    if (!api_cookie_user(q, user)) {
-        reply_page(q->x, 401, "Not signed in", "Begin at /login.");
-        return;
-    }
-    snprintf(text, sizeof(text), "You are signed in as %s. You may close this page.", user);
-    reply_page(q->x, 200, "Signed in", text);
+    redirect(q->x, "/");
 }
