@@ -2,15 +2,17 @@
  *
  * Cookies of browsers (RFC 6265), and which calls may be made with one (login/session.h).
  */
+#include "scheduler/api/login/cookies.h"
+
 #include "scheduler/api/api_private.h"
 
 #include "base/mem.h"
 #include <stdlib.h>
 #include <string.h>
 
-bool api_cookie(struct http_exchange *x, const char *name, char *out, size_t size)
+bool cookie_find(const char *header, const char *name, char *out, size_t size)
 {
-    const char *at = http_request_header(x, "Cookie");
+    const char *at = header;
     size_t n = strlen(name);
     while (at && *at) {
         at += strspn(at, "; ");
@@ -27,6 +29,11 @@ bool api_cookie(struct http_exchange *x, const char *name, char *out, size_t siz
         at += len;
     }
     return false;
+}
+
+bool api_cookie(struct http_exchange *x, const char *name, char *out, size_t size)
+{
+    return cookie_find(http_request_header(x, "Cookie"), name, out, size);
 }
 
 bool api_is_own_origin(const struct request *q)

@@ -165,7 +165,6 @@ static void redeem(struct request *q, const char *secret)
 
 void api_login_link(struct request *q)
 {
-    struct json_reader r;
     struct err e;
     char secret[2 * LINK_BYTES + 1];
     if (!session_may_begin(q, NULL))
@@ -173,9 +172,7 @@ void api_login_link(struct request *q)
     json_t *body = api_body(q, BODY_MAX);
     if (!body)
         return;
-    json_reader_init(&r, body, "", &e);
-    json_req_strcpy(&r, "link", secret, sizeof(secret));
-    int rc = json_reader_finish(&r);
+    int rc = session_read_secret(body, "link", secret, sizeof(secret), &e);
     json_wipe(body);
     if (rc == 0)
         redeem(q, secret);

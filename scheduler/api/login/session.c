@@ -182,9 +182,19 @@ static bool find_parent(struct request *q, const char *token, struct token_row *
     return false;
 }
 
-void api_login_session(struct request *q)
+int session_read_secret(const json_t *body, const char *key, char *out, size_t size, struct err *e)
 {
     struct json_reader r;
+    json_reader_init(&r, body, "", e);
+    json_req_strcpy(&r, key, out, size);
+    int rc = json_reader_finish(&r);
+    if (rc != 0)
+        explicit_bzero(out, size);
+    return rc;
+}
+
+void api_login_session(struct request *q)
+{
     struct err e;
     struct token_row parent;
     char token[TOKEN_MAX];
@@ -193,9 +203,7 @@ void api_login_session(struct request *q)
     json_t *body = api_body(q, BODY_MAX);
     if (!body)
         return;
-    json_reader_init(&r, body, "", &e);
-    json_req_strcpy(&r, "token", token, sizeof(token));
-    int rc = json_reader_finish(&r);
+    int rc = session_read_secret(body, "token", token, sizeof(token), &e);
     json_wipe(body);
     if (rc != 0)
         http_reply_err(q->x, &e);

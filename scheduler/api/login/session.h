@@ -36,6 +36,9 @@ struct session_grant {
     bool admin;
 };
 
+/* Reads {"KEY": "text"}, the body of a sign-in. ERR_INVALID; then out is "". */
+int session_read_secret(const json_t *body, const char *key, char *out, size_t size, struct err *e);
+
 /* Answers q with a new session and its cookie. */
 void session_begin(struct request *q, const struct session_grant *g);
 /* False after an error reply: the request comes from a page of another site, or the browser is
