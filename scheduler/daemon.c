@@ -312,7 +312,8 @@ static void make_api(struct daemon *d)
         .config = d->config,
         .meta = &d->meta,
         .timers = d->timers,
-        .owner_uid = geteuid()});
+        .owner_uid = geteuid(),
+        .browser_connections = d->files.browsers});
     free(db_path);
 }
 
@@ -410,7 +411,7 @@ static void log_files(const struct open_files *f)
             : "connections that are allowed, by the limit of open files",
         log_i("open_files", f->max), log_i("strangers", f->unauthenticated),
         log_i("users", f->users), log_i("users_at_socket", f->users_at_socket),
-        log_i("nodes", f->nodes), log_i("outgoing", f->outgoing));
+        log_i("nodes", f->nodes), log_i("browsers", f->browsers), log_i("outgoing", f->outgoing));
 }
 
 static void set_oidc(struct daemon *d, const struct reload_oidc *oidc)

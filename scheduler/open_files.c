@@ -20,6 +20,8 @@
 #define USERS_EACH_MAX 1024
 #define NODES_EACH_MAX 256
 #define EACH_MIN 8 /* commands and long polls of one user, transfers of one node */
+#define BROWSERS_MIN 12
+#define BROWSERS_MAX 512
 #define OUTGOING_MIN 8
 #define OUTGOING_MAX 1024
 /* Files for belayd itself: some 30 are open when it is idle, and resolving a name opens several. */
@@ -49,6 +51,7 @@ int open_files_divide(int64_t max, struct open_files *ret_files, struct err *e)
         clamp_to(f.users * USERS_EACH_MAX / USERS_MAX, min_i64(EACH_MIN, f.users), f.users);
     f.nodes_each = clamp_to(
         (int64_t)f.nodes * NODES_EACH_MAX / NODES_MAX, min_i64(EACH_MIN, f.nodes), f.nodes);
+    f.browsers = clamp_to(max / 32, BROWSERS_MIN, BROWSERS_MAX);
     f.outgoing = clamp_to(max / 16, OUTGOING_MIN, OUTGOING_MAX);
     *ret_files = f;
     return 0;

@@ -21,6 +21,7 @@ struct open_files {
     /* connections of clients: of each class of the HTTPS listener, and at the UNIX socket */
     int unauthenticated, users, nodes, users_at_socket;
     int users_each, nodes_each; /* of one user at a listener, of one node */
+    int browsers;               /* of this machine (api/login/loopback.h): all; from the reserve */
     int outgoing;               /* connections to providers and login services */
 };
 

@@ -47,6 +47,7 @@ struct api_options {
     struct notifier *notifier;
     struct timers *timers;
     uid_t owner_uid; /* the user who runs belayd: an administrator on the UNIX socket, like root */
+    int browser_connections; /* at the listener for browsers of this machine */
 };
 
 #define API_BODY_MAX (9u << 20) /* a wire message, with some to spare */

@@ -32,6 +32,8 @@ static void all_connections_together_leave_a_reserve(void **state)
     for (int64_t max = OPEN_FILES_MIN; max <= OPEN_FILES_MAX; max++) {
         struct open_files f = divide(max);
         assert_true(clients(&f) + f.outgoing + 48 <= max);
+        assert_true(clients(&f) + f.outgoing + f.browsers + 40 <= max);
+        assert_in_range(f.browsers, 12, 512);
         assert_true(
             f.unauthenticated >= 8 && f.users >= 2 && f.users_at_socket >= 2 && f.nodes >= 8);
         assert_in_range(f.users_each, 1, f.users);

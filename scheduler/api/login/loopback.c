@@ -44,6 +44,7 @@ static void handle(void *ctx, struct http_exchange *x, const struct http_server_
 
 int loopback_open(struct api *a, const char **ret_origin, struct err *e)
 {
+    int strangers = a->o.browser_connections / 3;
     if (!a->loopback) {
         struct loopback *l = mem_alloc(sizeof(*l));
         struct http_server_options o = {
@@ -53,9 +54,8 @@ int loopback_open(struct api *a, const char **ret_origin, struct err *e)
             .idle_timeout_ms = IDLE_MS,
             .handler = handle,
             .ctx = a,
-            .limits = {[HTTP_STRANGER] = {.max_connections = 32, .max_bytes = 4 * MIB},
-                [HTTP_USER] = {.max_connections = 64,
-                    .max_connections_each = 32,
+            .limits = {[HTTP_STRANGER] = {.max_connections = strangers, .max_bytes = 4 * MIB},
+                [HTTP_USER] = {.max_connections = a->o.browser_connections - strangers - 1,
                     .max_bytes = 64 * MIB,
                     .max_bytes_each = 24 * MIB},
                 [HTTP_NODE] = {.max_connections = 1}},
