@@ -156,15 +156,11 @@ static bool identify_by_token(struct request *q)
     return become(q, &t);
 }
 
-bool api_cookie_user(struct request *q, char user[CORE_NAME_MAX])
+bool api_cookie_token(struct request *q, struct token_row *ret)
 {
     char token[TOKEN_TEXT_MAX];
-    struct token_row t;
-    if (!api_cookie(q->x, LOGIN_COOKIE, token, sizeof(token)) ||
-        find_token(q->api, token, &t, NULL) != 0)
-        return false;
-    str_copy(user, CORE_NAME_MAX, t.user);
-    return true;
+    return api_cookie(q->x, LOGIN_COOKIE, token, sizeof(token)) &&
+           find_token(q->api, token, ret, NULL) == 0;
 }
 
 static bool identify_user_or_job(struct request *q)

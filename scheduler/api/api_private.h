@@ -418,8 +418,8 @@ void api_csrf(const struct api *a, const char *token, char out[SEAL_MAC_HEX + 1]
 bool api_cookie_may(const struct request *q, const char *token, struct err *e);
 /* The hash of a token, by which its row is found. */
 void api_token_hash(const struct api *a, const char *token, char hash[65]);
-/* The user of the cookie of a session, if it is good. */
-bool api_cookie_user(struct request *q, char user[CORE_NAME_MAX]);
+/* The token in the cookie of a browser, if it is valid. */
+bool api_cookie_token(struct request *q, struct token_row *ret);
 /* Revokes that token for the caller, and answers q. */
 void api_revoke_token(struct request *q, int64_t id);
 /* The teams that the user is a member of: a list of names. */

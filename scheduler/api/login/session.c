@@ -19,6 +19,7 @@
 struct session {
     struct deferred_reply *deferred;
     struct session_grant grant;
+    int64_t replaces; /* the browser's session until now; 0: none */
     struct token_row row;
     char token[2 * TOKEN_BYTES + 8];
 };
@@ -60,6 +61,18 @@ int session_read_parent(
 
 /* ---- storing ---- */
 
+/* A browser has one session: without this the list would grow by each link. */
+static int end_session(const struct api *a, struct tick *t, int64_t id, struct err *e)
+{
+    struct token_row row;
+    int rc = db_read_token(a->o.reader, id, &row, e);
+    if (rc != 0)
+        return rc;
+    row.revoked = true;
+    tick_put_token(t, &row);
+    return 0;
+}
+
 static int store(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
 {
     struct session *s = ctx;
@@ -93,7 +106,7 @@ static int store(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
     tick_put_token(t, &row);
     s->row = row;
     *ret_id = 0;
-    return 0;
+    return s->replaces ? end_session(a, t, s->replaces, e) : 0;
 }
 
 static void answer(const struct session *s, const struct api *a, struct http_exchange *x)
@@ -131,8 +144,11 @@ static void on_stored(void *ctx, const struct err *e, int64_t id)
 void session_begin(struct request *q, const struct session_grant *g)
 {
     char hex[2 * TOKEN_BYTES + 1];
+    struct token_row now;
     struct session *s = mem_alloc(sizeof(*s));
     s->grant = *g;
+    if (api_cookie_token(q, &now) && now.session)
+        s->replaces = now.id;
     random_hex(TOKEN_BYTES, hex);
     snprintf(
         s->token, sizeof(s->token), "%s%s", q->is_loopback ? LOOPBACK_PREFIX : SESSION_PREFIX, hex);
@@ -147,17 +163,17 @@ void session_begin(struct request *q, const struct session_grant *g)
 
 bool session_may_begin(struct request *q, const char *user)
 {
-    char signed_in[CORE_NAME_MAX];
+    struct token_row signed_in;
     if (!api_is_own_origin(q)) {
         api_reply_failure(q->x, ERR_DENIED,
             "a sign-in was sent by a page of another site: Origin must be this server's");
         return false;
     }
-    if (!user || !api_cookie_user(q, signed_in) || str_eq(user, signed_in))
+    if (!user || !api_cookie_token(q, &signed_in) || str_eq(user, signed_in.user))
         return true;
     api_reply_failure(q->x, ERR_CONFLICT,
-        "this browser is signed in as %s, and this is a sign-in of %s: sign out first", signed_in,
-        user);
+        "this browser is signed in as %s, and this is a sign-in of %s: sign out first",
+        signed_in.user, user);
     return false;
 }
 

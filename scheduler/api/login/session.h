@@ -9,7 +9,8 @@
  * lies where its owner put it; a copy in a browser's profile would be one more place that nobody
  * lists. A session is a row of its own in the list of tokens, can be revoked alone, ends after
  * SESSION_MS at the latest, and with the token that it came from: api_callers.c checks that at each
- * call. It has the role and the scope of that token, and begins no further session. Sign-ins at an
+ * call. It has the role and the scope of that token, and begins no further session. A
+ * browser that signs in again as the same user ends the session that it had. Sign-ins at an
  * identity provider have a short token of their own already (sign_in.h), which is in the cookie.
  *
  * Cookies are sent by the browser whatever page causes the call, so they alone prove nothing. A

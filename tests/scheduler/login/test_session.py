@@ -234,7 +234,33 @@ class Session(unittest.TestCase):
         ):
             self.assertIsNone(me["csrf"])
 
+    def test_a_proxy_may_pass_on_the_host_or_be_the_server(self):
+        token = self.token(user="ola")
+        server = "https://belay.lab.example:%d" % self.d.port  # kept at a restart
+        self.d.stop()
+        self.d.config += "server: %s\n" % server
+        self.d.start()
+        for host, origin, status in (
+            ("belay.lab.example", server, 201),
+            ("10.0.0.7:7443", server, 201),
+            ("other.example", "https://other.example", 201),
+            ("10.0.0.7:7443", "https://other.example", 403),
+            ("belay.lab.example", "http://belay.lab.example", 403),
+        ):
+            b = Browser(self.d)
+            body, sent = {"token": token}, {"Origin": origin, "Host": host}
+            self.assertEqual(b.request("POST", "/login/session", body, sent)[0], status, sent)
+
     # ---- the end ----
+
+    def test_a_browser_that_signs_in_again_has_one_session(self):
+        b = self.signed_in(user="ola")
+        first = b.cookie
+        self.assertEqual(b.sign_in("/login/session", token=self.token(user="ola"))[0], 201)
+        self.assertEqual([t["revoked"] for t in self.rows()], [True, False])
+        self.assertEqual(b.whoami()[0], 200)
+        b.cookie = first
+        self.assertEqual(b.whoami()[0], 401)
 
     def test_a_session_ends_with_logout_and_with_its_token(self):
         b, other = self.signed_in(user="ola"), self.signed_in(user="ola")
