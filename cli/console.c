@@ -127,9 +127,10 @@ static int open_link(const json_t *link, struct err *e)
         print_link(link, "standard output is not a terminal");
         return 0;
     }
-    int rc = write_page(url, &file, e);
-    if (rc != 0)
-        return rc;
+    if (write_page(url, &file, e) != 0) {
+        print_link(link, e->text);
+        return 0;
+    }
     char *page = mem_printf("file://%s", file);
     if (open_browser(page))
         printf("opened %.*s as %s\n", (int)(secret - url), url, cli_text(link, "user"));

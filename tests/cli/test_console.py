@@ -98,6 +98,14 @@ class Console(unittest.TestCase):
         self.assertFalse(os.path.exists(self.record))
         self.assertFalse(os.path.exists(os.path.join(self.d.state, "console.html")))
 
+    def test_where_no_file_can_be_written_the_link_is_printed(self):
+        os.mkdir(os.path.join(self.d.state, "console.html"))
+        status, out, errors = self.belay(BROWSER=self.browser("b"))
+        self.assertEqual(status, 0)
+        self.assertIn("console.html", errors)
+        self.assertRegex(out, "^%s\\s*$" % LINK)
+        self.assertFalse(os.path.exists(self.record))
+
     def test_json_and_https(self):
         token = os.path.join(self.d.dir, "token")
         with open(os.open(token, os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
