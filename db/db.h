@@ -245,6 +245,7 @@ struct job_filter {
     size_t n_labels;
     int64_t since_ms; /* wall: live, or ended then or later; 0 = open */
     int64_t until_ms; /* wall: submitted then or before; 0 = open */
+    int64_t node;     /* if not 0: jobs that have an attempt there which has not ended */
     int64_t array;    /* if not 0: its tasks that have begun, including ended ones ... */
     int32_t index;    /* ... or the one with this index; negative = all */
     enum job_sort sort;
@@ -293,6 +294,18 @@ int db_read_history(struct db_reader *r, int64_t job, int64_t after, int32_t lim
 /* The last of one job's history, oldest first, at most limit. */
 int db_read_last_history(
     struct db_reader *r, int64_t job, int32_t limit, db_history_fn fn, void *ctx, struct err *e);
+/* The newest history before `before` (0 = up to the last), oldest first, at most limit. Examines at
+ * most RECENT_EXAMINED_MAX rows, however few of them match. *ret_next is `before` for the page
+ * before this one; 0 = there is none. */
+struct recent_filter {
+    int64_t node, instance; /* 0 = any */
+    const char *kinds;      /* ",saved,lost,"; "" = any */
+    int64_t before;
+    int32_t limit; /* 1 .. 1000, else ERR_INVALID */
+};
+int db_read_recent_history(struct db_reader *r, const struct recent_filter *f, db_history_fn fn,
+    void *ctx, int64_t *ret_next, struct err *e);
+#define RECENT_EXAMINED_MAX 20000
 /* The last `save-failed` of an attempt that has begun and has saved nothing since; ERR_NOT_FOUND:
  * none. A checkpoint that is refused before the attempt begins (CRIU) does not count. */
 int db_read_failed_save(

@@ -68,11 +68,20 @@ static bool is_live_only(const struct job_filter *f)
 /* True for filters that the index by user answers. */
 static bool user_is_base(const struct job_filter *f)
 {
-    return f->users.n == 1 && f->array == 0 && f->sort != JOBS_BY_END;
+    return f->users.n == 1 && f->array == 0 && f->node == 0 && f->sort != JOBS_BY_END;
+}
+
+/* The + makes SQLite look at the attempts that have not ended, not at all that were on the node. */
+static void add_node(struct conditions *c, int64_t node)
+{
+    buf_printf(begin_condition(c),
+        "id IN (SELECT job FROM attempts WHERE state <> 'ended' AND +node = ?%d)", number(c, node));
 }
 
 static void add_base(struct conditions *c, const struct job_filter *f)
 {
+    if (f->node > 0)
+        add_node(c, f->node);
     if (f->array > 0) {
         buf_printf(begin_condition(c), "array_id = ?%d AND array_id <> 0", number(c, f->array));
         if (f->index >= 0)
@@ -84,7 +93,7 @@ static void add_base(struct conditions *c, const struct job_filter *f)
         if (f->since_ms > 0)
             buf_printf(begin_condition(c), "ended_at >= ?%d", number(c, f->since_ms));
     } else if (is_live_only(f)) {
-        buf_adds(begin_condition(c), "state <> 'ended'");
+        buf_printf(begin_condition(c), "%sstate <> 'ended'", f->node > 0 ? "+" : "");
     }
     if (user_is_base(f))
         buf_printf(begin_condition(c), "user = ?%d", text(c, f->users.words[0]));

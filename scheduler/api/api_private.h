@@ -258,7 +258,13 @@ json_t *api_sort_descending(json_t *items, const char *key);
  * returned by db_read_jobs, or NULL to read it. */
 json_t *api_live_job(const struct api *a, const struct job_row *row, const char *stored_pool);
 
+/* history/recent.c: answers GET /api/v1/events from the newest events, without waiting */
+void api_recent_events(struct request *q);
+
 /* watch.c: long polls */
+/* Whether the event is of a job that the viewer may not read, or whose owner cannot be read. */
+bool api_event_is_hidden(
+    const struct api *a, const struct caller *viewer, const struct history_row *h);
 enum watch_kind { WATCH_EVENTS, WATCH_LOGS };
 #define API_EVENTS_MAX 500 /* in one reply */
 /* Answers q as soon as there is data after `after`, or after wait_ms. */

@@ -102,11 +102,28 @@ void api_offers_list(struct request *q)
     api_read_model_or_database(q, reply_offers, 0);
 }
 
+/* True if a parameter asks for the newest events, not for those after one. */
+static bool asks_for_recent(struct request *q)
+{
+    static const char *const names[] = {"tail", "before", "kind", "node", "instance"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (http_request_query(q->x, names[i]))
+            return true;
+    return false;
+}
+
 void api_events(struct request *q)
 {
     int64_t after, wait_ms;
-    if (api_query_i64(q, "after", 0, INT64_MAX, 0, &after) &&
-        api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms))
+    bool recent = asks_for_recent(q);
+    if (recent && (http_request_query(q->x, "after") || http_request_query(q->x, "wait_ms")))
+        api_reply_failure(q->x, ERR_INVALID,
+            "after, wait_ms: are of the events after one; leave them out, or tail, before, kind, "
+            "node and instance, which are of the newest events");
+    else if (recent)
+        api_recent_events(q);
+    else if (api_query_i64(q, "after", 0, INT64_MAX, 0, &after) &&
+             api_query_i64(q, "wait_ms", 0, API_WAIT_MAX_MS, 0, &wait_ms))
         api_watch(q, &(struct watch_of){.kind = WATCH_EVENTS, .after = after, .viewer = q->caller},
             wait_ms);
 }

@@ -201,6 +201,11 @@ static int read_index(struct list_query *l, const char *name, const char *value)
     return rc;
 }
 
+static int read_node(struct list_query *l, const char *name, const char *value)
+{
+    return read_number(l, name, value, 1, INT64_MAX, &l->f.node);
+}
+
 static int read_before(struct list_query *l, const char *name, const char *value)
 {
     return read_number(l, name, value, 1, INT64_MAX, &l->f.before);
@@ -240,6 +245,7 @@ static const struct {
     {"sort", read_sort, false},
     {"array", read_array, false},
     {"index", read_index, false},
+    {"node", read_node, false},
     {"before", read_before, false},
     {"limit", read_limit, false},
     {"why", read_why, false},

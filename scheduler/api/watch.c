@@ -37,24 +37,25 @@ struct event_page {
     int64_t last;
 };
 
-/* Whether the event is of a job that the viewer may not read, or whose owner cannot be read. */
-static bool is_hidden(const struct event_page *f, const struct history_row *h)
+bool api_event_is_hidden(
+    const struct api *a, const struct caller *viewer, const struct history_row *h)
 {
     struct job_row row;
     struct err e;
-    if (h->job == CORE_ID_NONE || f->may_read_all)
+    if (h->job == CORE_ID_NONE)
         return false;
-    const struct job *j = model_job(tick_model(f->api->o.tick), h->job);
-    if (!j && db_read_job(f->api->o.reader, h->job, &row, &e) != 0)
+    const struct job *j = model_job(tick_model(a->o.tick), h->job);
+    if (!j && db_read_job(a->o.reader, h->job, &row, &e) != 0)
         return true;
     const struct access_object object = api_object_of_job(j ? &j->row : &row);
-    return !access_may(f->viewer, RIGHT_READ_JOB, &object);
+    return !access_may(viewer, RIGHT_READ_JOB, &object);
 }
 
 static int add_event(void *ctx, const struct history_row *h)
 {
     struct event_page *f = ctx;
-    json_array_append_new(f->events, api_json_event(f->api->o.reader, h, is_hidden(f, h)));
+    bool is_hidden = !f->may_read_all && api_event_is_hidden(f->api, f->viewer, h);
+    json_array_append_new(f->events, api_json_event(f->api->o.reader, h, is_hidden));
     f->last = h->id;
     return 0;
 }

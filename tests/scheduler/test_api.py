@@ -1279,6 +1279,47 @@ class Api(unittest.TestCase):
         page = self.d.call("GET", path + "?after=999999999&wait_ms=25000")[1]
         self.assertEqual((page["events"], page["state"]), ([], "ended"))
 
+    def test_the_newest_events_are_read_backwards_and_by_kind(self):
+        job = self.d.submit()
+        self.d.call("POST", "/api/v1/jobs/%d/hold" % job)
+        get = lambda query: self.d.call("GET", "/api/v1/events?" + query)[1]
+        page = get("tail=1")
+        held = page["events"][0]
+        self.assertEqual((held["kind"], held["job"]), ("held", job))
+        self.assertEqual((page["last"], page["next"]), (held["id"], held["id"]))
+        before = get("tail=1&before=%d" % page["next"])["events"]
+        self.assertEqual((before[0]["kind"], before[0]["job"]), ("submitted", job))
+        some = get("kind=held,released&tail=500")["events"]
+        self.assertEqual({e["kind"] for e in some}, {"held"})
+        self.assertEqual(some[-1], held)
+        self.assertEqual(get("node=99999"), {"events": [], "last": 0, "next": None})
+        self.assertEqual(get("instance=99999")["events"], [])
+        for query in (
+            "tail=0",
+            "tail=501",
+            "before=0",
+            "before=x",
+            "node=-1",
+            "instance=x",
+            "kind=",
+            "kind=held,",
+            "kind=some",
+            "kind='%20OR%201",
+            "tail=1&after=1",
+            "kind=held&wait_ms=1",
+        ):
+            with self.subTest(query):
+                self.refuse(400, "invalid", "GET", "/api/v1/events?" + query)
+
+    def test_the_list_has_the_jobs_of_a_node(self):
+        self.d.submit()
+        self.assertEqual(
+            self.d.call("GET", "/api/v1/jobs?node=99999")[1], {"jobs": [], "next": None}
+        )
+        for query in ("node=0", "node=x", "node="):
+            with self.subTest(query):
+                self.refuse(400, "invalid", "GET", "/api/v1/jobs?" + query)
+
     def test_a_poll_ends_by_itself(self):
         job = self.d.submit()
         page = self.d.call("GET", "/api/v1/jobs/%d/events?after=999999999&wait_ms=50" % job)[1]
