@@ -3,8 +3,11 @@
 import { match } from "../router.js";
 import { Budgets } from "./budgets.js";
 import { Cost } from "./cost.js";
+import { Instances } from "./instances.js";
 import { Job } from "./job.js";
 import { Jobs } from "./jobs.js";
+import { Node } from "./node.js";
+import { Nodes } from "./nodes.js";
 import { NotFound } from "./not_found.js";
 import { Overview } from "./overview.js";
 import { Submit } from "./submit.js";
@@ -17,6 +20,9 @@ export const pages = [
     { path: "/console/jobs/:ref", title: ({ ref }) => "Job " + ref, page: Job },
     { path: "/console/cost", nav: "Costs", group: "Money", title: () => "Costs", page: Cost },
     { path: "/console/budgets", nav: "Budgets", group: "Money", title: () => "Budgets", page: Budgets },
+    { path: "/console/nodes", nav: "Nodes", group: "Cluster", title: () => "Nodes", page: Nodes },
+    { path: "/console/nodes/:id", title: ({ id }) => "Node " + id, page: Node },
+    { path: "/console/instances", nav: "Instances", group: "Cluster", title: () => "Instances", page: Instances },
 ];
 
 const notFound = { path: null, title: () => "Not found", page: NotFound };

@@ -30,6 +30,12 @@ function cellClass(column) {
     return classes(column.number && "number", column.wide && "wide");
 }
 
+const WIDE_PX = 180;
+
+function widthOf(columns) {
+    return columns.some((c) => c.size) ? columns.reduce((sum, c) => sum + (c.size || WIDE_PX), 0) : 0;
+}
+
 /** The rows from first to before end that a window of `height` shows, with some above and below. */
 export function visibleRows({ total, rowHeight, top, height, spare = 10 }) {
     const first = Math.max(0, Math.min(Math.floor(top / rowHeight), total - 1) - spare);
@@ -39,7 +45,8 @@ export function visibleRows({ total, rowHeight, top, height, spare = 10 }) {
 
 /**
  * The same for any number of rows of one height: only those in sight are in the page. onEnd is
- * called when the last rows come into sight, to read more.
+ * called when the last rows come into sight, to read more. Where columns have widths, the one that is
+ * `wide` has WIDE_PX at least, and the table scrolls sideways in its box.
  */
 export function LongTable({ caption, columns, rows, rowKey, rowHeight, onEnd }) {
     const box = useRef(null);
@@ -60,10 +67,12 @@ export function LongTable({ caption, columns, rows, rowKey, rowHeight, onEnd }) 
             removeEventListener("resize", update);
         };
     }, [rows.length, rowHeight, onEnd]);
+    const width = widthOf(columns);
     const shown = rows.slice(range.first, range.end);
     const space = (n) => html`<tr class="table-space" aria-hidden="true"><td colspan=${columns.length}
         style=${{ height: n * rowHeight + "px" }}></td></tr>`;
-    return html`<div class="table-box table-long" ref=${box}><table class="table" aria-rowcount=${rows.length + 1}>
+    return html`<div class="table-box table-long" ref=${box} tabindex="0" role="region" aria-label=${caption}>
+        <table class="table" aria-rowcount=${rows.length + 1} style=${width ? { minWidth: width + "px" } : undefined}>
         <caption class="sr-only">${caption}</caption>
         <thead><${HeadRow} columns=${columns} /></thead>
         <tbody>${range.first > 0 && space(range.first)}
