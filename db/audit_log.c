@@ -54,19 +54,25 @@ int audit_log_load(struct db *d, struct audit_head *ret_head, struct err *e)
     return rc;
 }
 
-int audit_log_read(struct db_reader *r, int64_t after, struct wall since, int32_t limit,
-    audit_log_fn fn, void *ctx, struct err *e)
+int audit_log_read(
+    struct db_reader *r, const struct audit_filter *f, audit_log_fn fn, void *ctx, struct err *e)
 {
+#define AUDIT_WHERE "WHERE seq > ?1 AND seq < ?2 AND at >= ?3 AND (?4 = '' OR user = ?4) "
     struct audit_row row = {0};
     struct query q;
-    int rc = query_check_limit(limit, e);
+    int rc = query_check_limit(f->limit, e);
     if (rc != 0)
         return rc;
-    query_init(
-        &q, r->statements, TABLE_AUDIT_LOG, "WHERE seq > ?1 AND at >= ?2 ORDER BY seq LIMIT ?3", e);
-    query_i64(&q, 1, after);
-    query_i64(&q, 2, wall_is_set(since) ? since.ms : INT64_MIN);
-    query_i64(&q, 3, limit);
+    query_init(&q, r->statements, TABLE_AUDIT_LOG,
+        f->before > 0 ? AUDIT_WHERE "ORDER BY seq DESC LIMIT ?5"
+                      : AUDIT_WHERE "ORDER BY seq LIMIT ?5",
+        e);
+    query_i64(&q, 1, f->after);
+    query_i64(&q, 2, f->before > 0 ? f->before : INT64_MAX);
+    query_i64(&q, 3, wall_is_set(f->since) ? f->since.ms : INT64_MIN);
+    query_text(&q, 4, f->user);
+    query_i64(&q, 5, f->limit);
+#undef AUDIT_WHERE
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
     return query_finish(&q);

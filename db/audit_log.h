@@ -35,11 +35,18 @@ int audit_log_plan_cut(
 /* Reads the head when the database is opened. */
 int audit_log_load(struct db *d, struct audit_head *ret_head, struct err *e);
 
-/* Reads rows with a seq above `after`, made at or after since (WALL_NONE = any), oldest first, at
- * most limit (1 .. 1000). Callbacks as in db.h. */
+struct audit_filter {
+    int64_t after;     /* rows with a higher seq */
+    int64_t before;    /* > 0: rows with a lower seq, and the newest first; 0 = oldest first */
+    struct wall since; /* made at or after this time; WALL_NONE = any */
+    char user[CORE_NAME_MAX]; /* "" = of any user */
+    int32_t limit;            /* 1 .. 1000 rows */
+};
+
+/* Reads rows. Callbacks as in db.h. */
 typedef int (*audit_log_fn)(void *ctx, const struct audit_row *row);
-int audit_log_read(struct db_reader *r, int64_t after, struct wall since, int32_t limit,
-    audit_log_fn fn, void *ctx, struct err *e);
+int audit_log_read(
+    struct db_reader *r, const struct audit_filter *f, audit_log_fn fn, void *ctx, struct err *e);
 
 /* Whether the log has the head's row; true for an empty head. */
 int audit_log_has(struct db_reader *r, const struct audit_head *head, bool *ret_has, struct err *e);

@@ -116,6 +116,29 @@ class AuditLog(unittest.TestCase):
             self.assertEqual((row["user"], row["result"]), (None, "denied"))
             self.assertNotIn("nonsense", str(rows(d)))
 
+    def test_the_newest_rows_first_a_page_at_a_time_and_of_one_user(self):
+        with Belayd() as d:
+            token = d.call("POST", "/api/v1/tokens", {"kind": "api", "user": "ann"})[1]
+            ann = {"Authorization": "Bearer " + token["token"]}
+            for k in range(4):
+                tls = {"tls": True, "headers": ann} if k == 2 else {}
+                self.assertEqual(d.call("POST", "/api/v1/jobs", JOB, **tls)[0], 201)
+            oldest_first = [r["seq"] for r in rows(d)]
+            self.assertEqual(len(oldest_first), 5)
+            seen, before = [], 2**53 - 1
+            while page := rows(d, before=before, limit=2):
+                self.assertLessEqual(len(page), 2)
+                seen += [r["seq"] for r in page]
+                before = page[-1]["seq"]
+            self.assertEqual(seen, oldest_first[::-1])
+            of_ann = rows(d, before=2**53 - 1, user="ann")
+            self.assertEqual([r["seq"] for r in of_ann], [oldest_first[3]])
+            self.assertEqual(rows(d, user="nobody-else"), [])
+            both = rows(d, after=oldest_first[0], before=oldest_first[3])
+            self.assertEqual([r["seq"] for r in both], oldest_first[2:0:-1])
+            for bad in ("before=0", "before=x", "user=" + 64 * "a"):
+                self.assertEqual(d.call("GET", "/api/v1/admin/audit-log?" + bad)[0], 400, bad)
+
     def test_refused_calls_are_bounded_and_counted(self):
         with Belayd() as d:
             for _ in range(50):

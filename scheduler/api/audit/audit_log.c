@@ -52,8 +52,7 @@ static void read_log(struct request *q, read_pool_fn fn, void *of, read_pool_dro
 /* ---- reading ---- */
 
 struct rows_request {
-    int64_t after, limit;
-    struct wall since;
+    struct audit_filter filter;
     json_t *rows;
     int64_t last;
 };
@@ -73,8 +72,8 @@ static int add_row(void *ctx, const struct audit_row *r)
 static int rows_read(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
 {
     struct rows_request *g = of;
-    g->last = g->after;
-    int rc = audit_log_read(r, g->after, g->since, (int32_t)g->limit, add_row, g, e);
+    g->last = g->filter.before > 0 ? g->filter.before : g->filter.after;
+    int rc = audit_log_read(r, &g->filter, add_row, g, e);
     if (rc == 0)
         *ret_reply = json_pack("{s:O,s:I}", "rows", g->rows, "last", (json_int_t)g->last);
     return rc;
@@ -90,10 +89,21 @@ static void rows_free(void *of)
 void api_audit_log(struct request *q)
 {
     struct rows_request g = {0}, *kept;
-    if (!api_query_time(q, "since", &g.since) ||
-        !api_query_i64(q, "after", 0, INT64_MAX, 0, &g.after) ||
-        !api_query_i64(q, "limit", 1, ROWS_MAX, ROWS_MAX, &g.limit))
+    struct audit_filter *f = &g.filter;
+    const char *user = http_request_query(q->x, "user");
+    struct err e;
+    int64_t limit;
+    if (!api_query_time(q, "since", &f->since) ||
+        !api_query_i64(q, "after", 0, INT64_MAX, 0, &f->after) ||
+        !api_query_i64(q, "before", 1, INT64_MAX, 0, &f->before) ||
+        !api_query_i64(q, "limit", 1, ROWS_MAX, ROWS_MAX, &limit))
         return;
+    if (user && !STR_COPY(f->user, user)) {
+        err_set(&e, ERR_INVALID, "user: expected at most %d bytes", CORE_NAME_MAX - 1);
+        http_reply_err(q->x, &e);
+        return;
+    }
+    f->limit = (int32_t)limit;
     g.rows = json_array();
     kept = mem_dup(&g, sizeof(g));
     read_log(q, rows_read, kept, rows_free);
