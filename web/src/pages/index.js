@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All pages: one row each. `nav` is its name in the menu; a page without one is reached from others.
 import { match } from "../router.js";
+import { AuditLog } from "./audit_log.js";
 import { Budgets } from "./budgets.js";
 import { Cost } from "./cost.js";
 import { Instances } from "./instances.js";
@@ -11,6 +12,8 @@ import { Nodes } from "./nodes.js";
 import { NotFound } from "./not_found.js";
 import { Overview } from "./overview.js";
 import { Submit } from "./submit.js";
+import { Secrets } from "./secrets.js";
+import { Tokens } from "./tokens.js";
 
 /* role: the least that sees it in the menu; belayd decides what anybody may read */
 export const pages = [
@@ -23,6 +26,9 @@ export const pages = [
     { path: "/console/nodes", nav: "Nodes", group: "Cluster", title: () => "Nodes", page: Nodes },
     { path: "/console/nodes/:id", title: ({ id }) => "Node " + id, page: Node },
     { path: "/console/instances", nav: "Instances", group: "Cluster", title: () => "Instances", page: Instances },
+    { path: "/console/audit-log", nav: "Audit log", group: "Admin", role: "admin", title: () => "Audit log", page: AuditLog },
+    { path: "/console/tokens", nav: "Tokens", group: "Admin", role: "member", title: () => "Tokens", page: Tokens },
+    { path: "/console/secrets", nav: "Secrets", group: "Admin", role: "member", title: () => "Secrets", page: Secrets },
 ];
 
 const notFound = { path: null, title: () => "Not found", page: NotFound };

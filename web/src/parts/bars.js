@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stacked bars over time, as elements of the page: they follow its width, fonts and colours, and a
 // table beside them says the same.
-import { html } from "../dom.js";
+import { classes, html } from "../dom.js";
 
 const SERIES_MAX = 6; // colours of tokens.css; what is beyond is shown together
 const LABELS_MAX = 8;
@@ -62,7 +62,8 @@ export function Bars({ name, unit, data, label, format }) {
             <div class="bars-area" role="img" aria-label=${summary}>
                 ${data.ats.map((at, i) => html`<div class="bar" key=${at}>
                     <${Bar} data=${data} i=${i} top=${top} title=${label(at)} format=${format} />
-                    <span class="bar-label">${i % every === 0 ? label(at) : ""}</span></div>`)}
+                    <span class=${classes("bar-label", i % (4 * every) !== 0 && "bar-label-more")}>
+                        ${i % every === 0 ? label(at) : ""}</span></div>`)}
             </div></div>
         <ul class="legend">${data.series.map((s, i) => html`<li key=${s.name}>
             <span class="legend-key part-${toneOf(s, i)}"></span>${s.name} <b>${format(s.sum)}</b>
