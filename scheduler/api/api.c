@@ -59,6 +59,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/workdirs/pieces", NEED_USER, api_workdirs_add, RIGHT_SUBMIT},
     {"POST", "/api/v1/crons", NEED_WRITER, api_crons_add, RIGHT_CRON_EDIT},
     {"GET", "/api/v1/crons", NEED_USER, api_crons_list, RIGHT_READ_JOB},
+    {"GET", "/api/v1/crons/plan", NEED_USER, api_crons_plan, RIGHT_READ_JOB},
     {"GET", "/api/v1/crons/#", NEED_USER, api_crons_show, RIGHT_READ_JOB},
     {"POST", "/api/v1/crons/#", NEED_WRITER, api_crons_edit, RIGHT_CRON_EDIT},
     {"POST", "/api/v1/crons/#/pause", NEED_USER, api_crons_pause, RIGHT_CRON},

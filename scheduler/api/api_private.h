@@ -231,7 +231,8 @@ json_t *api_json_dependency(const struct dependency_row *d);
 /* live is NULL if it was removed or is not committed yet */
 json_t *api_json_cron(
     const struct model *m, const struct cron_row *r, const struct cron_entry *live);
-json_t *api_json_cron_run(const struct cron_run_row *r);
+/* With how the job ended, from the database. */
+json_t *api_json_cron_run(struct db_reader *reader, const struct cron_run_row *r);
 json_t *api_json_ckpt_gc(const struct ckpt_gc_row *l);
 /* Without its restart. */
 json_t *api_json_attempt(const struct attempt_row *a);
@@ -320,6 +321,7 @@ void api_crons_remove(struct request *q);
 void api_crons_run(struct request *q);
 void api_crons_runs(struct request *q);
 void api_crons_dates(struct request *q);
+void api_crons_plan(struct request *q);
 void api_calendars_list(struct request *q); /* api/cron/calendars.c */
 void api_calendars_set(struct request *q);
 void api_calendars_remove(struct request *q);

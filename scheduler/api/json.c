@@ -251,9 +251,13 @@ json_t *api_json_cron(
     return o;
 }
 
-json_t *api_json_cron_run(const struct cron_run_row *r)
+json_t *api_json_cron_run(struct db_reader *reader, const struct cron_run_row *r)
 {
+    struct job_row job = {0};
     json_t *o = json_object();
+    /* The retention deletes jobs before runs. */
+    bool has_job =
+        r->job != CORE_ID_NONE && db_read_job(reader, r->job, &job, &(struct err){0}) == 0;
     set_i(o, "number", r->number);
     set(o, "at", api_json_time(r->at));
     set(o, "by_hand", json_boolean(r->by_hand));
@@ -262,6 +266,9 @@ json_t *api_json_cron_run(const struct cron_run_row *r)
     set(o, "job", api_json_opt(r->job, CORE_ID_NONE));
     set(o, "decided_at", api_json_time(r->decided_at));
     set(o, "text", api_json_opt_text(r->text));
+    set(o, "end", has_job && job.state == JOB_ENDED ? opt_end(job.end) : json_null());
+    set(o, "started_at", has_job ? api_json_time(job.started_at) : json_null());
+    set(o, "ended_at", has_job ? api_json_time(job.ended_at) : json_null());
     return o;
 }
 

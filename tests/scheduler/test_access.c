@@ -43,6 +43,7 @@ static const struct {
     {"POST", "/api/v1/workdirs/pieces", "mloa", "cp"},
     {"POST", "/api/v1/crons", "mloa", ""},
     {"GET", "/api/v1/crons", "vmloa", "rcpk"},
+    {"GET", "/api/v1/crons/plan", "vmloa", "rcpk"},
     {"GET", "/api/v1/crons/#", "vmloa", "rcpk"},
     {"POST", "/api/v1/crons/#", "mloa", ""},
     {"POST", "/api/v1/crons/#/pause", "mloa", ""},

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define LIST_MAX 200
+#define RUNS_SHOWN_MAX 10    /* of each entry of a list */
+#define RUNS_LISTED_MAX 1000 /* in one list; entries beyond it have none */
 
 static void init_row(struct cron_row *r)
 {
@@ -266,22 +268,52 @@ struct listing {
     json_t *list;
     int64_t last;
     int32_t n;
+    int64_t runs;   /* to show of each entry */
+    int32_t n_runs; /* shown so far */
 };
+
+static int add_run(void *ctx, const struct cron_run_row *row)
+{
+    struct listing *l = ctx;
+    json_array_append_new(l->list, api_json_cron_run(l->q->api->o.reader, row));
+    l->last = row->number;
+    l->n++;
+    return 0;
+}
+
+/* The newest runs of an entry of a list. */
+static json_t *runs_of(struct listing *l, int64_t cron)
+{
+    struct listing of = {.q = l->q, .list = json_array()};
+    struct err e;
+    if (l->n_runs < RUNS_LISTED_MAX &&
+        db_read_cron_runs(l->q->api->o.reader, cron, 0, (int32_t)l->runs, add_run, &of, &e) != 0)
+        json_array_clear(of.list);
+    l->n_runs += of.n;
+    return of.list;
+}
 
 static int add_cron(void *ctx, const struct cron_row *row)
 {
     struct listing *l = ctx;
     const struct cron_entry *live = model_cron(tick_model(l->q->api->o.tick), row->id);
     const struct access_object object = api_object_of_cron(l->q->api, row, live);
-    if (access_may(&l->q->caller, RIGHT_READ_JOB, &object))
-        json_array_append_new(l->list, api_json_cron(tick_model(l->q->api->o.tick), row, live));
+    if (!access_may(&l->q->caller, RIGHT_READ_JOB, &object))
+        return 0;
+    json_t *cron = api_json_cron(tick_model(l->q->api->o.tick), row, live);
+    if (l->runs > 0)
+        json_object_set_new(cron, "runs", runs_of(l, row->id));
+    json_array_append_new(l->list, cron);
     return 0;
 }
 
 void api_crons_list(struct request *q)
 {
-    struct listing l = {.q = q, .list = json_array()};
+    int64_t runs;
     struct err e;
+    if (!api_query_i64(q, "runs", 0, RUNS_SHOWN_MAX, 0, &runs))
+        return;
+    struct listing l = {.q = q, .list = json_array(), .runs = runs};
     if (db_read_crons(q->api->o.reader, http_request_query(q->x, "user"), add_cron, &l, &e) == 0) {
         api_reply_json(q->x, 200, json_pack("{s:o}", "crons", l.list));
     } else {
@@ -335,15 +367,6 @@ void api_crons_show(struct request *q)
                 api_json_cron(tick_model(q->api->o.tick), &row,
                     model_cron(tick_model(q->api->o.tick), row.id)),
                 "job", job));
-}
-
-static int add_run(void *ctx, const struct cron_run_row *row)
-{
-    struct listing *l = ctx;
-    json_array_append_new(l->list, api_json_cron_run(row));
-    l->last = row->number;
-    l->n++;
-    return 0;
 }
 
 void api_crons_runs(struct request *q)

@@ -121,11 +121,29 @@ void runtimes_range(
     *ret_most_ms = most;
 }
 
+int64_t runtimes_median(const struct runtimes *r)
+{
+    int64_t used[RUNTIMES_KEPT];
+    int32_t n = 0;
+    for (; r && n < r->n; n++) {
+        int32_t k = n;
+        for (; k > 0 && used[k - 1] > r->of[n].used_ms; k--)
+            used[k] = used[k - 1];
+        used[k] = r->of[n].used_ms;
+    }
+    return n > 0 ? used[(n - 1) / 2] : 0;
+}
+
 /* ---- by user and name ---- */
+
+static void key_format(const char *user, const char *name, char *out)
+{
+    text_format(out, KEY_MAX, "%s\n%s", user, name);
+}
 
 static void key_of(const struct job_row *r, char *out)
 {
-    text_format(out, KEY_MAX, "%s\n%s", r->user, r->spec.name);
+    key_format(r->user, r->spec.name, out);
 }
 
 static struct runtimes *of_name(struct model *m, const struct job_row *r)
@@ -189,6 +207,14 @@ const struct runtimes *runtimes_of(const struct model *m, const struct job *j)
     key_of(&j->row, key);
     const struct named *n = smap_get(&m->forecast.named, key);
     return n && n->ends.n >= NAME_ENOUGH ? &n->ends : runtimes_of_account(m, j->account);
+}
+
+const struct runtimes *runtimes_of_name(const struct model *m, const char *user, const char *name)
+{
+    char key[KEY_MAX];
+    key_format(user, name, key);
+    const struct named *n = smap_get(&m->forecast.named, key);
+    return n ? &n->ends : NULL;
 }
 
 void runtimes_destroy_all(struct model *m)

@@ -34,5 +34,7 @@ int64_t runtimes_mean(const struct runtimes *r, int64_t limit_ms, int64_t elapse
 /* From the shortest known time to the limit, or to the longest without one; 0 and 0 if unknown. */
 void runtimes_range(
     const struct runtimes *r, int64_t limit_ms, int64_t *ret_least_ms, int64_t *ret_most_ms);
+/* The median of the known run times; 0 if unknown. r may be NULL. */
+int64_t runtimes_median(const struct runtimes *r);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/prng.h"
 #include "base/str.h"
+#include "scheduler/core/forecast/job_runtimes.h"
 #include "scheduler/core/forecast/estimate.h"
 #include "scheduler/core/placement/maintenance.h"
 #include <inttypes.h>
@@ -537,9 +538,32 @@ static void what_a_submit_would_wait_for_is_asked_about_too(void **state)
     lab_deinit(&l);
 }
 
+static void the_usual_run_time_is_the_median_of_the_last_of_that_name(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct job_row ended = lab_job(1);
+    lab_init(&l);
+    assert_int_equal(runtimes_median(NULL), 0);
+    assert_null(runtimes_of_name(l.m, ended.user, ended.spec.name));
+    ended.end = END_SUCCEEDED;
+    static const int64_t minutes[] = {50, 10, 40, 20, 30};
+    for (size_t k = 0; k < 5; k++)
+        model_load_runtime(l.m, &ended, minutes[k] * 60000);
+    assert_int_equal(
+        runtimes_median(runtimes_of_name(l.m, ended.user, ended.spec.name)), 30 * 60000);
+    assert_null(runtimes_of_name(l.m, ended.user, "other"));
+    assert_null(runtimes_of_name(l.m, "other", ended.spec.name));
+    for (int k = 0; k < RUNTIMES_KEPT; k++) /* the old ones are forgotten */
+        model_load_runtime(l.m, &ended, HOUR_MS);
+    assert_int_equal(runtimes_median(runtimes_of_name(l.m, ended.user, ended.spec.name)), HOUR_MS);
+    lab_deinit(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_usual_run_time_is_the_median_of_the_last_of_that_name),
         cmocka_unit_test(starts_happen_as_forecast),
         cmocka_unit_test(unknown_starts_are_reported_as_unknown),
         cmocka_unit_test(a_machine_to_come_takes_as_long_as_machines_take),
