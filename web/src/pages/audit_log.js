@@ -87,6 +87,6 @@ function Chain() {
 function Found({ found }) {
     if (found.fault)
         return html`<p class="notice notice-bad" role="alert"><b>The log is not as it was written:</b> ${found.fault}</p>`;
-    return html`<p class="notice" role="status"><b>Complete:</b> all hashes agree up to row ${count(found.rows)}.
+    return html`<p class="notice" role="status"><b>Complete:</b> all hashes agree up to row ${count(found.rows)}.${" "}
         Head: <code class="shown-once">${found.rows}:${found.hash}</code></p>`;
 }

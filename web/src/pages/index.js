@@ -5,6 +5,8 @@ import { AuditLog } from "./audit_log.js";
 import { Budgets } from "./budgets.js";
 import { Cost } from "./cost.js";
 import { Instances } from "./instances.js";
+import { Cron } from "./cron.js";
+import { Crons } from "./crons.js";
 import { Job } from "./job.js";
 import { Jobs } from "./jobs.js";
 import { Node } from "./node.js";
@@ -26,6 +28,8 @@ export const pages = [
     { path: "/console/nodes", nav: "Nodes", group: "Cluster", title: () => "Nodes", page: Nodes },
     { path: "/console/nodes/:id", title: ({ id }) => "Node " + id, page: Node },
     { path: "/console/instances", nav: "Instances", group: "Cluster", title: () => "Instances", page: Instances },
+    { path: "/console/cron", nav: "Cron", group: "Plan", title: () => "Cron", page: Crons },
+    { path: "/console/cron/:id", title: ({ id }) => "Cron entry " + id, page: Cron },
     { path: "/console/audit-log", nav: "Audit log", group: "Admin", role: "admin", title: () => "Audit log", page: AuditLog },
     { path: "/console/tokens", nav: "Tokens", group: "Admin", role: "member", title: () => "Tokens", page: Tokens },
     { path: "/console/secrets", nav: "Secrets", group: "Admin", role: "member", title: () => "Secrets", page: Secrets },
