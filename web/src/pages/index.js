@@ -15,6 +15,7 @@ import { NotFound } from "./not_found.js";
 import { Overview } from "./overview.js";
 import { Submit } from "./submit.js";
 import { Secrets } from "./secrets.js";
+import { Shares } from "./shares.js";
 import { Tokens } from "./tokens.js";
 
 /* role: the least that sees it in the menu; belayd decides what anybody may read */
@@ -30,6 +31,7 @@ export const pages = [
     { path: "/console/instances", nav: "Instances", group: "Cluster", title: () => "Instances", page: Instances },
     { path: "/console/cron", nav: "Cron", group: "Plan", title: () => "Cron", page: Crons },
     { path: "/console/cron/:id", title: ({ id }) => "Cron entry " + id, page: Cron },
+    { path: "/console/shares", nav: "Teams and shares", group: "Plan", title: () => "Teams and shares", page: Shares },
     { path: "/console/audit-log", nav: "Audit log", group: "Admin", role: "admin", title: () => "Audit log", page: AuditLog },
     { path: "/console/tokens", nav: "Tokens", group: "Admin", role: "member", title: () => "Tokens", page: Tokens },
     { path: "/console/secrets", nav: "Secrets", group: "Admin", role: "member", title: () => "Secrets", page: Secrets },
