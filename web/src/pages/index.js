@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // All pages: one row each. `nav` is its name in the menu; a page without one is reached from others.
 import { match } from "../router.js";
+import { Advice } from "./advice.js";
 import { AuditLog } from "./audit_log.js";
 import { Budgets } from "./budgets.js";
 import { Cost } from "./cost.js";
 import { Instances } from "./instances.js";
 import { Cron } from "./cron.js";
 import { Crons } from "./crons.js";
+import { Digest } from "./digest.js";
 import { Job } from "./job.js";
 import { Jobs } from "./jobs.js";
 import { Node } from "./node.js";
@@ -29,6 +31,8 @@ export const pages = [
     { path: "/console/nodes", nav: "Nodes", group: "Cluster", title: () => "Nodes", page: Nodes },
     { path: "/console/nodes/:id", title: ({ id }) => "Node " + id, page: Node },
     { path: "/console/instances", nav: "Instances", group: "Cluster", title: () => "Instances", page: Instances },
+    { path: "/console/digest", nav: "Digest", group: "Money", title: () => "Morning digest", page: Digest },
+    { path: "/console/advice", nav: "Advice", group: "Money", title: () => "Advice", page: Advice },
     { path: "/console/cron", nav: "Cron", group: "Plan", title: () => "Cron", page: Crons },
     { path: "/console/cron/:id", title: ({ id }) => "Cron entry " + id, page: Cron },
     { path: "/console/shares", nav: "Teams and shares", group: "Plan", title: () => "Teams and shares", page: Shares },
