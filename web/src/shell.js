@@ -30,15 +30,18 @@ export function Shell({ path, user, children }) {
         </div>`;
 }
 
+const GROUPS = ["Work", "Plan", "Money", "Cluster", "Admin"];
+
 function Nav({ path, open }) {
-    const groups = [...new Set(pages.filter((p) => p.nav).map((p) => p.group))];
+    const sees = (p) => p.nav && (!p.role || hasRole(p.role));
+    const groups = GROUPS.filter((group) => pages.some((p) => p.group === group && sees(p)));
     const link = (p) => {
         const here = p.path === "/" ? path === "/" : path === p.path || path.startsWith(p.path + "/");
         return html`<li key=${p.path}><a href=${p.path} aria-current=${here ? "page" : undefined}>${p.nav}</a></li>`;
     };
     return html`<nav id="nav" class=${classes("nav", open && "nav-open")} aria-label="Pages">
         ${groups.map((group) => html`<section key=${group}><h2>${group}</h2>
-            <ul>${pages.filter((p) => p.nav && p.group === group && (!p.role || hasRole(p.role))).map(link)}</ul>
+            <ul>${pages.filter((p) => p.group === group && sees(p)).map(link)}</ul>
         </section>`)}</nav>`;
 }
 

@@ -5,7 +5,7 @@
 import { useEffect, useState } from "./dom.js";
 
 const STREAM = "/api/v1/stream";
-const KINDS = ["job", "event", "node", "instance", "cron", "budget", "log", "summary", "reset"];
+const KINDS = ["job", "event", "node", "instance", "pool", "cron", "budget", "summary", "reset"];
 const RETRY_MS = [1000, 60000];
 const subscribers = new Set();
 const channel = new BroadcastChannel("belay-stream");
@@ -75,7 +75,7 @@ export function startStream() {
 /** Never returns; the browser resumes a broken stream by itself with Last-Event-ID. */
 function read() {
     return new Promise(() => {
-        let delay = RETRY_MS[0];
+        let delay = RETRY_MS[0], isFirst = true;
         const open = () => {
             const source = new EventSource(STREAM);
             source.onopen = () => {
@@ -89,11 +89,42 @@ function read() {
                 setTimeout(open, delay * (0.5 + Math.random() / 2));
                 delay = Math.min(2 * delay, RETRY_MS[1]);
             };
+            source.addEventListener("ready", () => {
+                if (!isFirst)
+                    tell({ kind: "reset", data: null }); // lists may have changed meanwhile
+                isFirst = false;
+            });
+            source.addEventListener("end", (event) => {
+                const { reason } = parse(event.data) || {};
+                if (reason === "expired" || reason === "revoked")
+                    tell({ kind: "reset", data: null }); // the next call says so
+            });
             for (const kind of KINDS)
                 source.addEventListener(kind, (event) => tell({ kind, data: parse(event.data) }));
         };
         open();
     });
+}
+
+/** Calls fn() when the job's output has grown, while the page is in sight, until the returned
+ * function is called. A stream of its own: the shared one has no output. */
+export function followLog(job, fn) {
+    let source = null;
+    const update = () => {
+        if (source)
+            source.close();
+        source = document.hidden ? null : new EventSource(STREAM + "?types=log&job=" + job);
+        if (source)
+            for (const kind of ["log", "ready", "reset"])
+                source.addEventListener(kind, fn);
+    };
+    update();
+    document.addEventListener("visibilitychange", update);
+    return () => {
+        document.removeEventListener("visibilitychange", update);
+        if (source)
+            source.close();
+    };
 }
 
 function parse(text) {

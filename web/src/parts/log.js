@@ -5,7 +5,7 @@ import { Ansi } from "../ansi.js";
 import { getBytes, withQuery } from "../api.js";
 import { classes, html, useEffect, useMemo, useRef, useState } from "../dom.js";
 import { bytes, count } from "../format.js";
-import { subscribe, useStreamState } from "../stream.js";
+import { followLog, useStreamState } from "../stream.js";
 import { Failure, Loading } from "./states.js";
 
 const PIECE = 65536; // bytes at a time
@@ -86,12 +86,11 @@ function useLog(id, rank, runs) {
     useEffect(() => {
         const one = (reader.current = new LogReader("/api/v1/jobs/" + id + "/logs", rank, () => redraw((n) => n + 1)));
         one.more();
-        const stop = subscribe(["log", "job"], (kind, data) => (kind === "reset" || !data || data.job === id || data.id === id) && one.more());
         return () => {
-            stop();
             one.ended = true;
         };
     }, [id, rank]);
+    useEffect(() => (runs ? followLog(id, () => reader.current.more()) : undefined), [id, runs]);
     useEffect(() => {
         if (live || !runs)
             return undefined;
