@@ -68,8 +68,9 @@ int names_check(const char *list, size_t max, const char *what, struct err *e)
     if (n >= max)
         return err_set(e, ERR_INVALID, "%s: a list of names is at most %zu bytes long",
             str_show(list, shown), max - 1);
-    if (n == 0 || list[n - 1] == ',')
-        return err_set(e, ERR_INVALID, "%s does not end with %s", str_show(list, shown), what);
+    if (n == 0 || *list == ',' || list[n - 1] == ',' || strstr(list, ",,"))
+        return err_set(e, ERR_INVALID, "%s has an empty item: expected %s%s", str_show(list, shown),
+            what, n > 0 ? " between commas" : "");
     for (const char *at = list; names_next(&at, name, sizeof name);) {
         if (!str_is_name(name, sizeof name - 2))
             return err_set(e, ERR_INVALID, "%s is not %s", str_show(name, shown), what);

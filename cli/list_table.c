@@ -206,9 +206,18 @@ static void list_keys(const json_t *row, struct buf *out)
         buf_printf(out, "%s%s", out->len ? ", " : "", name);
 }
 
+static bool has_empty_item(const char *list)
+{
+    return *list == ',' || strstr(list, ",,") || str_ends(list, ",");
+}
+
 /* Prints the keys, separated by commas, as columns. */
 static int print_keys(const json_t *rows, const char *keys)
 {
+    if (has_empty_item(keys)) {
+        cli_error("--output: expected keys between commas, found an empty one in \"%s\"", keys);
+        return CLI_USAGE;
+    }
     struct table *t = table_create();
     char *words = mem_strdup(keys), *save;
     const char *list[KEYS_MAX];

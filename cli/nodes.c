@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include <stdio.h>
+#include <string.h>
 
 enum { VAL_ALL = 1, VAL_RACKS };
 
@@ -73,6 +74,10 @@ static int64_t node_id(const char *word)
     json_t *row, *v;
     if (str_to_i64(word, 1, INT64_MAX, "node", &id, NULL) == 0)
         return id;
+    if (!*word || strchr(word, ',')) {
+        cli_error("expected names or numbers of nodes, separated by spaces, found \"%s\"", word);
+        return 0;
+    }
     v = cli_get("/api/v1/nodes");
     json_array_foreach(json_object_get(v, "nodes"), i, row)
     {
@@ -125,7 +130,8 @@ static int change_all(const struct cli_args *a)
     while (actions[action] && !str_eq(actions[action], a->rest[0]))
         action++;
     if (!actions[action] || a->n_rest < 2) {
-        cli_error("expected belay nodes, or belay nodes drain|undrain|delete NODE...");
+        cli_error("expected belay nodes, or belay nodes drain|undrain|delete NODE..., found \"%s\"",
+            a->rest[0]);
         return CLI_USAGE;
     }
     for (int i = 1; i < a->n_rest; i++) {

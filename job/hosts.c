@@ -100,7 +100,7 @@ static int check_parts(const struct item *it, int64_t *ret_n, struct err *e)
 
 static int check_item(const struct item *it, int64_t *ret_n, struct err *e)
 {
-    *ret_n = it->length > 0;
+    *ret_n = 1;
     if ((!it->parts &&
             (memchr(it->prefix, '[', it->length) || memchr(it->prefix, ']', it->length))) ||
         (it->parts &&
@@ -118,9 +118,13 @@ static int check_item(const struct item *it, int64_t *ret_n, struct err *e)
 
 int hosts_check(const char *list, int64_t *ret_n, struct err *e)
 {
+    const char *all = list;
     int64_t n = 0, more;
     for (struct item it; *list; list += it.length + (list[it.length] == ',')) {
         it = item_at(list);
+        if (it.length == 0 || (list[it.length] == ',' && !list[it.length + 1]))
+            return err_set(e, ERR_INVALID,
+                "expected names of hosts between commas, found an empty one in %s", SHOWN(all));
         int rc = check_item(&it, &more, e);
         if (rc)
             return rc;

@@ -43,8 +43,9 @@ static void names_are_iterated_in_order(void **state)
 
 static void a_malformed_list_is_refused_with_the_reason(void **state)
 {
-    static const char *const bad[][2] = {{"", "does not end with a pool's name"},
-        {"a,", "does not end with"}, {",a", "\"\" is not a pool's name"}, {"a,,b", "\"\" is not"},
+    static const char *const bad[][2] = {{"", "\"\" has an empty item: expected a pool's name"},
+        {"a,", "\"a,\" has an empty item: expected a pool's name between commas"},
+        {",a", "\",a\" has an empty item"}, {"a,,b", "\"a,,b\" has an empty item"},
         {"a, b", "\" b\" is not"}, {"a,b c", "is not"}, {"a;b", "is not"},
         {"a,b,a", "\"a\" is named twice"}, {"-a", "is not"}, {"a,\xc3\xa4", "is not"},
         {"abcdefghij,klmnopqrs", "at most 19 bytes"}};

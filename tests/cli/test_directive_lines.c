@@ -134,8 +134,8 @@ static void malformed_directives_are_refused_with_their_line(void **state)
     check_refused("#BELAY --label 'a b=c'\n", "expected NAME=VALUE");
     check_refused("#BELAY --chdir=\n", "expected a directory");
     check_refused("#BELAY --pool a/b\n", "is not a pool's name");
-    check_refused("#SBATCH -p short,,long\n", "\"\" is not a pool's name");
-    check_refused("#SBATCH -p short,\n", "\"short,\" does not end with a pool's name");
+    check_refused("#SBATCH -p short,,long\n", "has an empty item: expected a pool's name");
+    check_refused("#SBATCH -p short,\n", "\"short,\" has an empty item: expected a pool's name");
     check_refused("#SBATCH -p short,long,short\n", "\"short\" is named twice");
     check_refused("#BELAY --script-on last\n", "expected each or first");
     check_refused("#BELAY --nodes=4-2\n", "the least number of nodes");

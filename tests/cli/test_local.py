@@ -1283,6 +1283,25 @@ class Local(unittest.TestCase):
         for action in ("drain", "undrain"):
             self.assertEqual(json.loads(self.ok("nodes", "--json", action, str(node)))["id"], node)
 
+    def test_an_empty_item_of_a_list_is_refused(self):
+        script = self.h.script("true\n", "true.sh")
+        for words, why in (
+            (("submit", "--nodelist", "vm,", script), 'found an empty one in "vm,"'),
+            (("submit", "--exclude", "a,,b", script), 'found an empty one in "a,,b"'),
+            (("submit", "-p", "local,", script), '"local," has an empty item'),
+            (
+                ("reservation", "add", "r", "--nodes", ",vm", "--from", "now", "--for", "1h"),
+                "empty",
+            ),
+            (("list", "-o", "id,,name"), 'found an empty one in "id,,name"'),
+            (("nodes", "vm,"), 'found "vm,"'),
+            (("nodes", "drain", "vm,"), 'separated by spaces, found "vm,"'),
+            (("nodes", "drain", ""), "separated by spaces"),
+        ):
+            done = self.h.belay(*words)
+            self.assertNotEqual(done.returncode, 0, words)
+            self.assertIn(why, done.stderr)
+
     def test_lists_are_filtered_and_sorted(self):
         done = self.submit("--wait", "-J", "sieve-b", "--label", "sieve=1", self.h.script("true\n"))
         held = [

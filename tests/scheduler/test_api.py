@@ -496,8 +496,8 @@ class Api(unittest.TestCase):
         for pools, text in (
             ("nowhere", 'there is no pool "nowhere"'),
             ("base,nowhere", 'there is no pool "nowhere"'),
-            ("base,", "does not end with"),
-            ("base,,spare", '"" is not a pool\'s name'),
+            ("base,", "has an empty item"),
+            ("base,,spare", "has an empty item"),
             ("base, spare", "is not a pool's name"),
             ("base,base", "named twice"),
             (["base"], "spec.pool"),
