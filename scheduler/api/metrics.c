@@ -4,6 +4,7 @@
  */
 #include "scheduler/api/api_private.h"
 
+#include "scheduler/api/stream/stream.h"
 #include "scheduler/logs/archiver.h"
 #include "scheduler/metrics/cluster.h"
 #include "scheduler/metrics/observed.h"
@@ -74,6 +75,31 @@ static void add_requests(struct exposition *x, const struct api *a)
     exposition_family(x, METRIC_HISTOGRAM, "belay_api_request_seconds",
         "Time from a request to its answer, by route; long polls and sessions with their wait.");
     series_write(&a->request_seconds, x);
+}
+
+static void add_streams(struct exposition *x, const struct api *a)
+{
+    struct streams_stats s;
+    char label[40];
+    streams_get_stats(a->streams, &s);
+    exposition_one(
+        x, METRIC_GAUGE, "belay_streams", "Streams of events that are open.", (double)s.open);
+    exposition_one(
+        x, METRIC_COUNTER, "belay_streams_opened", "Streams that were opened.", (double)s.opened);
+    exposition_one(x, METRIC_COUNTER, "belay_streams_resumed",
+        "Streams that continued after the last event of their client.", (double)s.resumed);
+    exposition_one(x, METRIC_COUNTER, "belay_streams_refused",
+        "Streams refused at the limits for one user and for all.", (double)s.refused);
+    exposition_one(x, METRIC_COUNTER, "belay_stream_events",
+        "Events sent, counted for each stream.", (double)s.events);
+    exposition_one(x, METRIC_COUNTER, "belay_stream_resets",
+        "Times that streams of one kind were told to read everything again.", (double)s.resets);
+    exposition_family(
+        x, METRIC_COUNTER, "belay_streams_ended", "Streams that belayd ended, by reason.");
+    for (size_t k = 0; k < STREAM_ENDS; k++) {
+        snprintf(label, sizeof(label), "reason=\"%s\"", stream_end_names[k]);
+        exposition_sample(x, label, (double)s.ends[k]);
+    }
 }
 
 /* Sums over all listeners. */
@@ -186,6 +212,7 @@ void api_metrics(struct request *q)
     add_logs(&x, a->o.logs);
     add_belayd(&x, a);
     add_requests(&x, a);
+    add_streams(&x, a);
     add_http(&x, a);
     exposition_end(&x);
     http_reply_bytes(q->x, 200, exposition_content_type(&x), out.data, out.len);

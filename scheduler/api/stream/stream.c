@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define TICK_MS 1000       /* output that grew, and what time alone brings */
+#define LOGS_A_TICK 100    /* jobs whose output grew; others wait for the next one */
 #define HEARTBEAT_MS 15000 /* keeps proxies from closing a quiet stream */
 #define SUMMARY_MS 2000    /* at most one summary in this time */
 #define RETRY_TEXT "retry: 2000\n\n"
@@ -45,6 +46,7 @@ struct stream {
     struct http_exchange *x; /* NULL: closed */
     struct wall expires_at;  /* of the token; WALL_NONE: never */
     int64_t token;           /* 0 = none */
+    int64_t parent;          /* the token that a browser's session ends with; 0 = none */
     struct mono until;       /* MONO_NONE: for as long as the client stays */
     int64_t written_ms;      /* mono */
     int64_t announced;       /* the last event whose number it was sent */
@@ -54,7 +56,7 @@ struct streams {
     struct api *api;
     struct list views;
     struct map watched; /* jobs of views -> the number of them + 1 */
-    struct map grown;   /* watched jobs with new output */
+    struct map grown;   /* jobs with new output, that was not announced */
     struct streams_stats stats;
     int64_t last; /* the last event that was committed and announced */
     struct timer tick;
@@ -267,8 +269,6 @@ static void frame_select(struct frame *f, const struct view *v, const struct str
             continue;
         if (v->job != 0 && m->job != v->job && m->array != v->job)
             continue;
-        if (v->job == 0 && m->kind == STREAM_LOG)
-            continue;
         const char *text = stream_message_for(m, &v->viewer);
         if (!text)
             continue;
@@ -409,8 +409,11 @@ static void send_changes(struct streams *s, const struct changes *c)
 static void end_if_changed(struct stream *st, const void *with)
 {
     const struct token_row *t = with;
+    if (t->id == 0) /* a new one */
+        return;
     /* a renewal replaces the token of its row, with the rights of that moment */
-    if (st->token == t->id && (t->revoked || t->expires_at.ms != st->expires_at.ms))
+    bool is_changed = t->revoked || t->expires_at.ms != st->expires_at.ms;
+    if ((st->token == t->id && is_changed) || (st->parent == t->id && t->revoked))
         end(st, STREAM_END_REVOKED);
 }
 
@@ -431,24 +434,28 @@ void streams_committed(struct streams *s, const struct db_batch *batch)
 
 void streams_output_grew(struct streams *s, int64_t job)
 {
-    const struct job *j = model_job(tick_model(s->api->o.tick), job);
-    if (is_watched(s, job, j ? j->row.array : CORE_ID_NONE))
+    bool any_wide;
+    if (types_of_views(s, &any_wide) & 1u << STREAM_LOG)
         map_put(&s->grown, job, s);
 }
 
 static void send_grown(struct streams *s)
 {
     struct stream_messages ms = {.api = s->api};
-    size_t pos = 0;
-    int64_t job;
-    if (map_size(&s->grown) == 0)
-        return;
-    while (map_next(&s->grown, &pos, &job)) {
-        const struct job_row *row = stream_find_job(&ms, job);
+    int64_t jobs[LOGS_A_TICK], job;
+    size_t pos = 0, n = 0;
+    while (n < LOGS_A_TICK && map_next(&s->grown, &pos, &job))
+        jobs[n++] = job;
+    for (size_t i = 0; i < n; i++) {
+        const struct job_row *row = stream_find_job(&ms, jobs[i]);
+        map_remove(&s->grown, jobs[i]);
         if (row)
             stream_add_log(&ms, row);
     }
-    map_deinit(&s->grown);
+    if (map_size(&s->grown) == 0)
+        map_deinit(&s->grown);
+    if (n == 0)
+        return;
     send_all(s, &ms, 0, false);
     stream_messages_deinit(&ms);
 }
@@ -613,6 +620,8 @@ static void begin(struct request *q, const struct wanted *w)
     struct streams *s = q->api->streams;
     struct stream *st = mem_alloc(sizeof(*st));
     struct frame f = {0};
+    struct token_row token;
+    struct err e;
     st->all = s;
     st->x = q->x;
     st->view = view_take(s, &q->caller, w->job, w->types);
@@ -625,6 +634,8 @@ static void begin(struct request *q, const struct wanted *w)
     s->stats.opened++;
     http_reply_add_header(q->x, "Cache-Control", "no-store");
     http_reply_add_header(q->x, "X-Accel-Buffering", "no"); /* nginx would hold the events back */
+    if (st->token && db_read_token(s->api->o.reader, st->token, &token, &e) == 0 && token.session)
+        st->parent = token.parent;
     begin_writing(s);
     http_stream_begin(q->x, &(struct http_stream_options){.content_type = "text/event-stream",
                                 .max_waiting_bytes = STREAM_WAITING_MAX,
