@@ -24,6 +24,7 @@ WAITING_MAX = 64  # TURNS_PER_USER_MAX
 WAITING_READS_MAX = 8  # READ_POOL_PER_USER_MAX
 READ_MAX = 2 + WAITING_READS_MAX  # READERS
 WATCHES_MAX = 64  # WATCHES_OF_JOB_MAX
+STREAMS_MAX = 16  # STREAMS_PER_USER_MAX
 SESSIONS_OF_JOB_MAX = 8  # OF_JOB_MAX
 JOBS = 300
 # Waiting requests that are answered before another user's: in order of arrival it would be all of
@@ -268,6 +269,21 @@ class Bulk(unittest.TestCase):
 
         asyncio.run(play("/api/v1/events?"))
         asyncio.run(play("/api/v1/jobs/%d/events?" % job))
+
+    def test_streams_of_one_user_are_limited_and_leave_others_theirs(self):
+        d = self.d
+        hostile, bob = (d.token(kind="api", user=name) for name in ("mallory", "bob"))
+
+        async def play():
+            crowd = await self.ask_at_once(CROWD, "/api/v1/stream?for_ms=3600000", hostile)
+            for _ in range(CROWD - STREAMS_MAX):
+                await asyncio.wait_for(self.came.acquire(), WAIT_S)
+            self.assertEqual(self.answers, [429] * (CROWD - STREAMS_MAX))
+            self.assertEqual(await self.ask("/api/v1/stream?for_ms=1", bob), 200)
+            crowd.cancel()
+            await asyncio.gather(crowd, return_exceptions=True)
+
+        asyncio.run(play())
 
     def test_bodies_of_many_values_are_not_parsed(self):
         """Two megabytes of small values would take belayd a third of a second and 90 MiB."""
