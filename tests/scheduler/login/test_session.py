@@ -3,10 +3,12 @@
 on loopback; what a call with the cookie needs, and what ends a session. The browser is this test.
 """
 
+import contextlib
 import getpass
 import http.client
 import os
 import re
+import sqlite3
 import sys
 import unittest
 import urllib.parse
@@ -225,6 +227,37 @@ class Session(unittest.TestCase):
         self.assertEqual(
             self.d.call("POST", "/api/v1/jobs", JOB, token=self.token(user="ola"))[0], 201
         )
+
+    def stored(self):
+        """All rows of the database, but for when tokens were used."""
+        path = "file:%s/belay.db?mode=ro" % self.d.state
+        with contextlib.closing(sqlite3.connect(path, uri=True)) as db:
+            db.row_factory = sqlite3.Row
+            names = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            rows = {n: [dict(r) for r in db.execute("SELECT * FROM " + n)] for (n,) in names}
+        for token in rows["tokens"]:
+            del token["used_at"]
+        return rows
+
+    def test_a_get_changes_nothing(self):
+        # nothing but SameSite keeps another site from making a browser send one
+        job = self.d.submit(hold=True)
+        cron = {"name": "nightly", "schedule": "0 3 * * *", "job": JOB}
+        status, reply, _ = self.d.call("POST", "/api/v1/crons", cron)
+        self.assertEqual(status, 201, reply)
+        b = self.signed_in(user="ada")
+        paths = self.d.call("GET", "/api/v1/openapi.json")[1]["paths"]
+        # the callback has a cookie and a state of its own; a stream has no end
+        apart = ("/login/callback", "/api/v1/stream")
+        gets = [p for p, item in paths.items() if "get" in item and p not in apart]
+        self.assertGreater(len(gets), 40)
+        before = self.stored()
+        for path in gets:
+            status, reply, _ = b.request("GET", re.sub(r"\{\w+\}", str(job), path))
+            self.assertLess(status, 502, (path, reply))
+        after = self.stored()
+        for name, rows in before.items():
+            self.assertEqual(rows, after[name], name)
 
     def test_csrf_is_given_to_browsers_alone(self):
         token = self.token(user="ola")
