@@ -94,8 +94,8 @@ static json_t *link_json(const struct request *q, const char *origin, const char
 
 void api_console_link(struct request *q)
 {
-    char secret[2 * LINK_BYTES + 1], https[300];
-    const char *origin = https, *host = http_request_header(q->x, "Host");
+    char secret[2 * LINK_BYTES + 1], origin[300];
+    const char *host = http_request_header(q->x, "Host");
     struct err e;
     if (!api_read_flags(q, NULL, 0))
         return;
@@ -104,8 +104,9 @@ void api_console_link(struct request *q)
             "this browser is signed in already: belay console signs another one in");
         return;
     }
-    snprintf(https, sizeof(https), "https://%.255s", host ? host : "");
-    if ((q->r->is_unix || q->is_loopback) && loopback_open(q->api, &origin, &e) != 0) {
+    snprintf(origin, sizeof(origin), "https://%.255s", host ? host : "");
+    if ((q->r->is_unix || q->is_loopback) &&
+        loopback_open(q->api, q->caller.user, origin, &e) != 0) {
         http_reply_err(q->x, &e);
         return;
     }

@@ -10,13 +10,14 @@
  *
  * But every local user reaches the port, and so does every page in a browser on this machine:
  *
- * - Requests need a name in Host that is made anew at each start, NAME.localhost:PORT. Browsers
- *   resolve it to this machine without DNS. The name keeps out pages that resolve to 127.0.0.1
- *   (DNS rebinding).
+ * - Requests need a name in Host, NAME.localhost:PORT, that is made anew at each start and for each
+ *   user. Browsers resolve it to this machine without DNS. The name keeps out pages that resolve to
+ *   127.0.0.1 (DNS rebinding).
  * - Cookies do not tell ports apart, but names: the session's is not sent to a server that another
- *   user has on another port of 127.0.0.1 or localhost.
- * - A session ends with the name, when belayd ends. Whoever takes the port then gets cookies that
- *   are of no use (api_token_hash).
+ *   user has on another port. No user learns the name of another, who could lead them to such a
+ *   server under it.
+ * - A session ends when belayd ends. Whoever takes the port then gets cookies that are of no use
+ *   (api_token_hash).
  * - Without a session or a token there is nothing here but the console's files and the sign-in;
  *   calls of agents are refused.
  */
@@ -28,11 +29,16 @@
 struct api;
 struct loopback;
 
-/* Opens it unless it is open. *ret_origin, "http://NAME.localhost:PORT", is borrowed. */
-int loopback_open(struct api *a, const char **ret_origin, struct err *e);
-/* "" if it is not open. l may be NULL. */
-const char *loopback_name(const struct loopback *l);
-/* Closes the listener, before the loop's last run; l may be NULL. Its name stays. */
+#define LOOPBACK_ORIGIN_MAX 96
+/* Users with a name; more of them on one machine get ERR_THROTTLED. */
+#define LOOPBACK_NAMES_MAX 4096
+
+/* Opens it unless it is open. ret_origin: of this user, "http://NAME.localhost:PORT". */
+int loopback_open(
+    struct api *a, const char *user, char ret_origin[LOOPBACK_ORIGIN_MAX], struct err *e);
+/* A secret of this listener; "" if it is not open. l may be NULL. */
+const char *loopback_key(const struct loopback *l);
+/* Closes the listener, before the loop's last run; l may be NULL. Its key stays. */
 void loopback_stop(struct loopback *l);
 void loopback_destroy(struct loopback *l); /* after loopback_stop; l may be NULL */
 

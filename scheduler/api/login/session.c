@@ -28,7 +28,7 @@ void api_token_hash(const struct api *a, const char *token, char hash[65])
 {
     char *named = NULL;
     if (str_starts(token, LOOPBACK_PREFIX))
-        named = mem_printf("%s:%s", loopback_name(a->loopback), token);
+        named = mem_printf("%s:%s", loopback_key(a->loopback), token);
     ca_sha256_hex(named ? named : token, hash);
     if (named)
         explicit_bzero(named, strlen(named));

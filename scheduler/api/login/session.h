@@ -19,7 +19,7 @@
  * cluster's key, which is not stored. Calls that are a GET change nothing.
  *
  * The tokens of sessions at the loopback listener (loopback.h) begin with LOOPBACK_PREFIX. Their
- * hash has the listener's name in it, so they end with the listener.
+ * hash has the listener's key in it, so they end with the listener.
  */
 #ifndef BELAY_SCHEDULER_API_LOGIN_SESSION_H
 #define BELAY_SCHEDULER_API_LOGIN_SESSION_H

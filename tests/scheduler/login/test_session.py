@@ -425,6 +425,19 @@ class Session(unittest.TestCase):
                 self.assertEqual(status, 403, named)
                 self.assertIn(b"belay console", reply)
 
+    def test_each_user_has_a_name_that_no_other_learns(self):
+        b = self.on_loopback()
+        origins = set()
+        for user in ("ola", "vic", "ola"):
+            token = {"Authorization": "Bearer " + self.token(user=user)}
+            status, link, _ = Browser(self.d, b.origin).request(
+                "POST", "/api/v1/console/link", {}, headers=token
+            )
+            self.assertEqual((status, link["user"]), (201, user), link)
+            origins.add(link["url"].split("/console/")[0])
+        self.assertEqual(len(origins - {b.origin}), 2)
+        self.assertEqual(self.link()["url"].split("/console/")[0], b.origin)
+
     def test_a_session_of_loopback_ends_with_belayd(self):
         b = self.on_loopback()
         self.assertEqual(b.request("POST", "/api/v1/jobs", JOB)[0], 201)
