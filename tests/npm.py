@@ -26,8 +26,10 @@ def install(directory, package, what):
     if not shutil.which("node") or not shutil.which("npm"):
         skip("there is no node with npm; scripts/setup installs them")
     mark = os.path.join(directory, "installed")
-    if os.path.exists(mark) and open(mark).read() == json.dumps(package):
-        return
+    if os.path.exists(mark):
+        with open(mark) as f:
+            if f.read() == json.dumps(package):
+                return
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(directory)
     with open(os.path.join(directory, "package.json"), "w") as f:

@@ -354,16 +354,19 @@ class Browser:
               .concat(['the page is ' + document.documentElement.scrollWidth + ' wide'])"""
         )
 
-    def axe(self, impacts=("serious", "critical")):
-        """What axe-core finds in the page, as texts."""
+    def axe(self, impacts=("serious", "critical"), rules=None):
+        """What axe-core finds in the page, as texts; by these rules alone, if any are given."""
         if not self.script("return !!window.axe"):
             self.script(axe_source())
         # Without preload: it would copy style sheets into elements, against the page's policy.
         result = self.driver.execute_async_script(
-            """const done = arguments[arguments.length - 1];
-            axe.run(document, { preload: false, resultTypes: ['violations'] }).then(
+            """const done = arguments[1], only = arguments[0];
+            const how = { preload: false, resultTypes: ['violations'] };
+            if (only) how.runOnly = { type: 'rule', values: only };
+            axe.run(document, how).then(
               (r) => done({ violations: r.violations, passes: r.passes.length }),
-              (e) => done({ error: String(e) }))"""
+              (e) => done({ error: String(e) }))""",
+            rules,
         )
         if "error" in result:
             raise AssertionError("axe-core: " + result["error"])
