@@ -91,6 +91,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/pools", NEED_USER, api_pools_apply, RIGHT_ADMIN},
     {"GET", "/api/v1/pools/detail", NEED_USER, api_pools_detail, RIGHT_READ},
     {"GET", "/api/v1/offers", NEED_USER, api_offers_list, RIGHT_READ},
+    {"GET", "/api/v1/offers/history", NEED_USER, api_offers_history, RIGHT_READ},
     {"POST", "/api/v1/audit", NEED_USER, api_audit, RIGHT_ADMIN},
     {"GET", "/api/v1/advice", NEED_USER, api_advice, RIGHT_READ_JOB},
     {"GET", "/api/v1/forgotten", NEED_USER, api_forgotten, RIGHT_READ_JOB},

@@ -393,6 +393,7 @@ void api_pools_list(struct request *q);
 void api_pools_apply(struct request *q);
 void api_pools_detail(struct request *q);
 void api_offers_list(struct request *q);
+void api_offers_history(struct request *q);
 void api_audit(struct request *q);
 void api_cost(struct request *q);
 void api_cost_jobs(struct request *q);

@@ -57,6 +57,21 @@ class Reclaim(unittest.TestCase):
             l.wait_cloud(lambda s: s["alive"] == 0, "the machines are given back")
             reclaimed = [i for i in l.state()["instances"] if i["instance"] == first][0]
             self.assertTrue(reclaimed["reclaimed"])
+            self.check_offers(l)
+
+    def check_offers(self, l):
+        """The history of offers has both machines: one was taken back."""
+        machines = l.get("/instances?state=all")["instances"]
+        offers = l.get("/offers/history?pool=%s" % machines[0]["pool"])["offers"]
+        launched = sorted(i["launched_at"] for i in machines)
+        self.assertEqual(sorted(t for o in offers for t in o["launched"]), launched)
+        taken = [i["ended_at"] for i in machines if i["reclaimed"]]
+        self.assertEqual([t for o in offers for t in o["reclaimed"]], taken)
+        for o in offers:
+            prices = {i["price_uusd_h"] for i in machines if i["zone"] == o["zone"]}
+            self.assertEqual({p["uusd_h"] for p in o["prices"]}, prices)
+            self.assertEqual(o["refused"], [])
+        self.assertEqual(l.get("/offers/history?pool=another&days=45")["offers"], [])
 
     def test_with_a_reserve_the_job_works_on_while_another_machine_boots(self):
         """The other machine waits for it, although it is idle for longer than idle_timeout."""

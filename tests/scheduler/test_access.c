@@ -75,6 +75,7 @@ static const struct {
     {"POST", "/api/v1/pools", "a", ""},
     {"GET", "/api/v1/pools/detail", "vmloa", "rcpk"},
     {"GET", "/api/v1/offers", "vmloa", "rcpk"},
+    {"GET", "/api/v1/offers/history", "vmloa", "rcpk"},
     {"POST", "/api/v1/audit", "a", ""},
     {"GET", "/api/v1/advice", "vmloa", "rcpk"},
     {"GET", "/api/v1/forgotten", "vmloa", "rcpk"},
