@@ -5,19 +5,24 @@ import { Advice } from "./advice.js";
 import { AuditLog } from "./audit_log.js";
 import { Budgets } from "./budgets.js";
 import { Cost } from "./cost.js";
-import { Instances } from "./instances.js";
 import { Cron } from "./cron.js";
 import { Crons } from "./crons.js";
 import { Digest } from "./digest.js";
+import { Events } from "./events.js";
+import { Instances } from "./instances.js";
 import { Job } from "./job.js";
 import { Jobs } from "./jobs.js";
 import { Node } from "./node.js";
 import { Nodes } from "./nodes.js";
 import { NotFound } from "./not_found.js";
+import { Offers } from "./offers.js";
 import { Overview } from "./overview.js";
-import { Submit } from "./submit.js";
+import { Pool } from "./pool.js";
+import { Pools } from "./pools.js";
+import { Racks } from "./racks.js";
 import { Secrets } from "./secrets.js";
 import { Shares } from "./shares.js";
+import { Submit } from "./submit.js";
 import { Tokens } from "./tokens.js";
 
 /* role: the least that sees it in the menu; belayd decides what anybody may read */
@@ -30,7 +35,12 @@ export const pages = [
     { path: "/console/budgets", nav: "Budgets", group: "Money", title: () => "Budgets", page: Budgets },
     { path: "/console/nodes", nav: "Nodes", group: "Cluster", title: () => "Nodes", page: Nodes },
     { path: "/console/nodes/:id", title: ({ id }) => "Node " + id, page: Node },
+    { path: "/console/racks", nav: "Racks", group: "Cluster", title: () => "Racks", page: Racks },
+    { path: "/console/pools", nav: "Pools", group: "Cluster", title: () => "Pools", page: Pools },
+    { path: "/console/pools/:name", title: ({ name }) => "Pool " + name, page: Pool },
+    { path: "/console/offers", nav: "Offers", group: "Cluster", title: () => "Offers", page: Offers },
     { path: "/console/instances", nav: "Instances", group: "Cluster", title: () => "Instances", page: Instances },
+    { path: "/console/events", nav: "Events", group: "Cluster", title: () => "Events", page: Events },
     { path: "/console/digest", nav: "Digest", group: "Money", title: () => "Morning digest", page: Digest },
     { path: "/console/advice", nav: "Advice", group: "Money", title: () => "Advice", page: Advice },
     { path: "/console/cron", nav: "Cron", group: "Plan", title: () => "Cron", page: Crons },
