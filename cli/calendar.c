@@ -3,7 +3,7 @@
  *     belay calendar set NAME DAY...|--ics FILE
  *     belay calendar [list]
  *     belay calendar show NAME
- *     belay calendar rm NAME
+ *     belay calendar remove NAME
  *
  * set reads iCalendar files itself (job/ics.h), sends belayd the days, and prints them.
  */
@@ -185,9 +185,10 @@ static int act(const struct calendar_options *o, const struct cli_args *a)
         return list_print(a, "/api/v1/calendars", "calendars", columns);
     if (a->n_rest == 2 && str_eq(action, "show"))
         return show(a->rest[1], a->json);
-    if (a->n_rest == 2 && str_eq(action, "rm"))
+    if (a->n_rest == 2 && cli_is_remove(action))
         return remove_it(a->rest[1], a->json);
-    cli_error("expected belay calendar set NAME DAY..., show|rm NAME, or belay calendar [list]");
+    cli_error(
+        "expected belay calendar set NAME DAY..., show|remove NAME, or belay calendar [list]");
     return CLI_USAGE;
 }
 
@@ -209,8 +210,8 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_calendar = {"calendar", "[OPTION...] [set|list|show|rm [NAME [DAY...]]]",
+const struct verb verb_calendar = {"calendar", "[OPTION...] [set|list|show|remove [NAME [DAY...]]]",
     "set days on which cron entries do not run, or only run", run, options, false, .lists = true,
     .examples = "belay calendar set holidays 2026-12-25..2026-12-28 2027-01-01\n"
                 "belay calendar set holidays --ics holidays.ics\n"
-                "belay calendar rm holidays\n"};
+                "belay calendar remove holidays\n"};

@@ -114,7 +114,7 @@ static int act(struct given *g, const struct cli_args *a)
     bool commits = str_eq(action, "commit"), asks = str_eq(action, "save"),
          adopts = str_eq(action, "adopt");
     if (!commits && !asks && !adopts && !checkpoints_has(action)) {
-        cli_error("expected commit, save, list, show, get, verify, pin, unpin, delete, export or "
+        cli_error("expected commit, save, list, show, get, verify, pin, unpin, remove, export or "
                   "adopt, found %s",
             action[0] ? str_show(action, (char[STR_SHOW_MAX]){0}) : "nothing");
         return CLI_USAGE;
@@ -179,16 +179,16 @@ static const struct poptOption options[] = {
         "belayd's state directory on this machine)",
         "FILE"},
     {"force", 0, POPT_ARG_NONE, NULL, VAL_FORCE,
-        "delete: also the newest checkpoint of a running job", NULL},
+        "remove: also the newest checkpoint of a running job", NULL},
     {"yes", 'y', POPT_ARG_NONE, NULL, VAL_YES, "adopt: do not ask for confirmation", NULL},
     POPT_TABLEEND,
 };
 
 const struct verb verb_checkpoint = {"checkpoint",
-    "[OPTION...] commit|save|list|show|get|verify|pin|unpin|delete|export|adopt "
+    "[OPTION...] commit|save|list|show|get|verify|pin|unpin|remove|export|adopt "
     "[JOB[@ATTEMPT.SEQUENCE]] [DIR]",
     "commit a checkpoint inside a job (exit code 85: stop now); ask a job to save; list, fetch, "
-    "verify, pin or delete a job's checkpoints; adopt the store of a cluster that is gone",
+    "verify, pin or remove a job's checkpoints; adopt the store of a cluster that is gone",
     run, options, false,
     .examples = "belay checkpoint list 42\n"
                 "belay checkpoint get 42 /tmp/state\n"

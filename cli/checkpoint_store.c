@@ -298,12 +298,12 @@ static int check_delete(const struct call *c, struct err *e)
     return rc;
 }
 
-static int delete (struct call *c, struct err *e)
+static int remove_one(struct call *c, struct err *e)
 {
     int rc = check_delete(c, e);
     if (rc == 0)
         rc = ckpt_remove(&c->job, c->id, e);
-    return rc ? rc : print_done(c, "is deleted", json_object());
+    return rc ? rc : print_done(c, "is removed", json_object());
 }
 
 /* ---- export ---- */
@@ -377,12 +377,14 @@ static const struct action actions[] = {
     {"verify", ANY, false, true, false, verify},
     {"pin", ANY, false, true, false, pin},
     {"unpin", ONE, false, true, true, unpin},
-    {"delete", ONE, false, true, true, delete},
+    {"remove", ONE, false, true, true, remove_one},
     {"export", ANY " DIR|FILE.tar|-", true, true, false, export},
 };
 
 static const struct action *find_action(const char *name)
 {
+    if (cli_is_remove(name))
+        name = "remove";
     for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
         if (str_eq(actions[i].name, name))
             return &actions[i];

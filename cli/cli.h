@@ -189,6 +189,9 @@ const char *cli_string(const json_t *v);
 void cli_print_lines(const char *text, int indent);
 /* JSON members for people: "-" if null or absent. Borrowed or written to mem. */
 const char *cli_text(const json_t *o, const char *key);
+/* Whether the word asks a verb to remove something: "remove", or "rm" or "delete", which mean the
+ * same everywhere. */
+bool cli_is_remove(const char *word);
 #define CLI_NAME_MAX 256
 /* The name of a JSON member, cleaned in the same way; cut at CLI_NAME_MAX - 1 bytes. */
 const char *cli_name(const char *name, char mem[CLI_NAME_MAX]);

@@ -597,6 +597,8 @@ static int act(
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
         if (str_eq(action, changes[i].action))
             return change(action, changes[i].done, a);
+    if (cli_is_remove(action))
+        return change("remove", "removed", a);
     if (w->job_flags || w->wrap || w->after || json_object_size(w->entry) > 0 ||
         json_object_size(w->dates) > 0) {
         cli_error("belay cron %s takes no flags of a job or a schedule", action);

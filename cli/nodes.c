@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * belay nodes [--racks] [drain|undrain|delete NODE...]
+ * belay nodes [--racks] [drain|undrain|remove NODE...]
  */
 #include "cli/list_table.h"
 #include "cli/verbs.h"
@@ -96,7 +96,7 @@ static void print_change(int action, const json_t *v)
     long long jobs = cli_int(v, "jobs", 0);
     printf("node %lld (%s): ", (long long)cli_int(v, "id", 0), cli_text(v, "name"));
     if (action == DELETE)
-        printf("deleted%s\n",
+        printf("removed%s\n",
             json_is_true(json_object_get(v, "elastic")) ? ", its instance is being ended" : "");
     else if (action == DRAIN && jobs > 0)
         printf("takes no more work; %lld job%s being saved to run elsewhere\n", jobs,
@@ -127,10 +127,11 @@ static int change(int action, const char *node, bool json)
 static int change_all(const struct cli_args *a)
 {
     int rc = CLI_OK, action = 0;
-    while (actions[action] && !str_eq(actions[action], a->rest[0]))
+    while (actions[action] && !str_eq(actions[action], a->rest[0]) &&
+           !(action == DELETE && cli_is_remove(a->rest[0])))
         action++;
     if (!actions[action] || a->n_rest < 2) {
-        cli_error("expected belay nodes, or belay nodes drain|undrain|delete NODE..., found \"%s\"",
+        cli_error("expected belay nodes, or belay nodes drain|undrain|remove NODE..., found \"%s\"",
             a->rest[0]);
         return CLI_USAGE;
     }
@@ -164,7 +165,7 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_nodes = {"nodes", "[OPTION...] [drain|undrain|delete NODE...]",
+const struct verb verb_nodes = {"nodes", "[OPTION...] [drain|undrain|remove NODE...]",
     "list, drain or remove nodes", run, options, false, .lists = true,
     .examples = "belay nodes\n"
                 "belay nodes drain gpu-07\n"};

@@ -68,6 +68,12 @@ void cli_print_lines(const char *text, int indent)
     free(copy);
 }
 
+bool cli_is_remove(const char *word)
+{
+    static const char *const words[] = {"remove", "rm", "delete", NULL};
+    return str_is_one_of(word, words);
+}
+
 const char *cli_text(const json_t *o, const char *key)
 {
     const char *s = cli_string(json_object_get(o, key));

@@ -3,7 +3,7 @@
  *     belay reservation add NAME --nodes n[1-4]|--pool POOL [--from TIME] --for DURATION
  *     belay reservation [list]
  *     belay reservation show NAME
- *     belay reservation rm NAME
+ *     belay reservation remove NAME
  *
  * The time zone of a reservation is that of its times, of its weekly repetition, and of what is
  * printed about it: --tz, else that of this machine (TZ, or /etc/localtime).
@@ -276,10 +276,10 @@ static int act(struct reservation_options *o, const struct cli_args *a)
         return add(o, a->rest[1], a->json);
     if (a->n_rest == 2 && str_eq(action, "show"))
         return show(a->rest[1], a->json);
-    if (a->n_rest == 2 && str_eq(action, "rm"))
+    if (a->n_rest == 2 && cli_is_remove(action))
         return remove_it(a->rest[1], a->json);
-    cli_error(
-        "expected belay reservation add|show|rm NAME with one name, or belay reservation [list]");
+    cli_error("expected belay reservation add|show|remove NAME with one name, or belay reservation "
+              "[list]");
     return CLI_USAGE;
 }
 
@@ -316,7 +316,8 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_reservation = {"reservation", "[OPTION...] [add|list|show|rm [RESERVATION]]",
-    "reserve nodes for maintenance", run, options, false, .lists = true,
+const struct verb verb_reservation = {"reservation",
+    "[OPTION...] [add|list|show|remove [RESERVATION]]", "reserve nodes for maintenance", run,
+    options, false, .lists = true,
     .examples = "belay reservation add disks --nodes n[1-4] --from 02:00 --for 2h\n"
-                "belay reservation rm disks\n"};
+                "belay reservation remove disks\n"};

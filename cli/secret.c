@@ -4,7 +4,7 @@
  *     belay secret list
  *     belay secret show NAME
  *     belay secret grant NAME --user|--team|--pool WHO... [--revoke]
- *     belay secret rm NAME
+ *     belay secret remove NAME
  *
  * A value is read from standard input or a file, never from the command line, which every user of
  * the machine can read; and no call shows one.
@@ -221,11 +221,12 @@ static int act(struct secret_options *o, const struct cli_args *a)
             return show(o, a->rest[1], a->json);
         if (str_eq(action, "grant"))
             return change(o, false, a->json);
-        if (str_eq(action, "rm"))
+        if (cli_is_remove(action))
             return change(o, true, a->json);
     }
-    cli_error("expected belay secret set|show|grant|rm NAME, or belay secret list; a value is read "
-              "from standard input or --file");
+    cli_error(
+        "expected belay secret set|show|grant|remove NAME, or belay secret list; a value is read "
+        "from standard input or --file");
     return CLI_USAGE;
 }
 
@@ -258,7 +259,7 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_secret = {"secret", "[OPTION...] set|list|show|grant|rm [NAME]",
+const struct verb verb_secret = {"secret", "[OPTION...] set|list|show|grant|remove [NAME]",
     "keep secrets for jobs: set, list, grant and remove them", run, options, false, .lists = true,
     .examples = "belay secret set wandb < key.txt\n"
                 "belay secret grant wandb --team vision\n"};

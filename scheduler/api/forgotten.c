@@ -82,7 +82,7 @@ static int add_kept(void *ctx, const struct kept_row *k)
         return 1;
     add(x, "kept-checkpoints", k->job, CORE_ID_NONE, k->name, k->user, k->ended_at, k->bytes,
         bytes_uusd_day(x, k->bytes),
-        "belay checkpoint delete JOB@ATTEMPT.SEQUENCE removes one; --checkpoints-after auto or "
+        "belay checkpoint remove JOB@ATTEMPT.SEQUENCE removes one; --checkpoints-after auto or "
         "delete removes all when a job succeeds",
         NULL, NULL);
     return 0;
@@ -146,7 +146,7 @@ static void add_if_idle(struct forgotten_query *x, const struct node *n, struct 
         return;
     add(x, "idle-node", CORE_ID_NONE, n->row.id, n->row.name, NULL, since, 0,
         24 * n->row.price_uusd_h,
-        n->instance ? "belay nodes delete NODE ends its instance"
+        n->instance ? "belay nodes remove NODE ends its instance"
                     : "return it, or let others use it",
         NULL, NULL);
 }

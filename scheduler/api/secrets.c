@@ -191,8 +191,8 @@ static int check_number(const struct secret_change *c, const struct tick *t, str
     tick_secrets(t, &n);
     if (rc == 0 && all.n + (int64_t)n >= SECRETS_PER_OWNER_MAX)
         rc = err_set(e, ERR_INVALID,
-            "%s has %lld secrets, at most %d are allowed: remove one (belay secret rm)", c->owner,
-            (long long)all.n, SECRETS_PER_OWNER_MAX);
+            "%s has %lld secrets, at most %d are allowed: remove one (belay secret remove)",
+            c->owner, (long long)all.n, SECRETS_PER_OWNER_MAX);
     return rc;
 }
 

@@ -349,7 +349,7 @@ class Checkpoints(unittest.TestCase):
             f.write("cluster 0123456789abcdef\nkey 00\n")
         self.refused(1, "other.keys, line 2: a key is 64", "--key-file", wrong, "verify", "7")
         self.assertEqual(
-            self.ok("--force", "delete", "7@3.1"), "checkpoint 3.1 of job 7 is deleted\n"
+            self.ok("--force", "delete", "7@3.1"), "checkpoint 3.1 of job 7 is removed\n"
         )
 
     def test_the_key_file_is_found_where_belayd_keeps_it(self):

@@ -1283,6 +1283,24 @@ class Local(unittest.TestCase):
         for action in ("drain", "undrain"):
             self.assertEqual(json.loads(self.ok("nodes", "--json", action, str(node)))["id"], node)
 
+    def test_remove_rm_and_delete_are_one_word(self):
+        script = self.h.script("true\n", "true.sh")
+        for word in ("remove", "rm", "delete"):
+            self.ok("calendar", "set", "days", "2099-12-25")
+            self.assertEqual(self.ok("calendar", word, "days"), "calendar days removed\n")
+            self.assertEqual(self.h.belay("secret", "set", "k", text="0123456789").returncode, 0)
+            self.ok("secret", word, "k")
+            self.ok("reservation", "add", "r", "--pool", "local", "--for", "1h")
+            self.assertEqual(self.ok("reservation", word, "r"), "reservation r removed\n")
+            self.ok("cron", "add", "--name", "n", "0 1 * * *", script)
+            self.assertIn("removed", self.ok("cron", word, "n"))
+            for words in (("nodes", word, "vm-7"), ("checkpoint", word, "4711@1.1")):
+                done = self.h.belay(
+                    *words
+                )  # the action is known, and what it is about is not there
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertNotIn("expected", done.stderr)
+
     def test_an_empty_item_of_a_list_is_refused(self):
         script = self.h.script("true\n", "true.sh")
         for words, why in (

@@ -86,10 +86,10 @@ class Completion(unittest.TestCase):
                 for line, offered in (
                     ("belay cancel ", ["list-7"]),
                     ("belay show li", ["list-7"]),
-                    ("belay nodes drain ", ["drain", "undrain", "delete", "nodes-7"]),
+                    ("belay nodes drain ", ["drain", "undrain", "remove", "nodes-7"]),
                     ("belay submit --pool ", ["pools-7"]),
                     ("belay reservation rm res", ["reservation-7"]),
-                    ("belay reservation show ", ["add", "list", "show", "rm", "reservation-7"]),
+                    ("belay reservation show ", ["add", "list", "show", "remove", "reservation-7"]),
                     ("sbatch -p ", ["pools-7"]),
                     ("srun --partition=", ["pools-7"]),
                     ("sinfo --partition ", ["pools-7"]),

@@ -266,8 +266,8 @@ static int check(
     for (size_t i = 0; rc == 0 && i < MAINTENANCES_MAX; i++)
         if (m->placement.maintenance[i] && str_eq(m->placement.maintenance[i]->row.name, r->name))
             rc = err_set(e, ERR_CONFLICT,
-                "there is a reservation %s already: belay reservation rm %s removes it", r->name,
-                r->name);
+                "there is a reservation %s already: belay reservation remove %s removes it",
+                r->name, r->name);
     if (rc == 0)
         rc = check_times(r, now, e);
     if (rc == 0)
@@ -293,7 +293,8 @@ int apply_reservation_add(
         rc = find_zone(m, want->zone, &zone, e);
     if (rc == 0 && i == MAINTENANCES_MAX)
         rc = err_set(e, ERR_CONFLICT,
-            "there are %d reservations, which is the maximum: remove one (belay reservation rm)",
+            "there are %d reservations, which is the maximum: remove one (belay reservation "
+            "remove)",
             MAINTENANCES_MAX);
     if (rc)
         return rc;

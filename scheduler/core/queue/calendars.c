@@ -72,7 +72,7 @@ static int check_set(const struct model *m, const struct calendar_row *r, struct
     if (rc == 0 && !core_stored_calendar(m, r->name) &&
         smap_size(&m->queue.calendars) == CALENDARS_MAX)
         rc = err_set(e, ERR_CONFLICT,
-            "there are %d calendars, which is the maximum: remove one (belay calendar rm)",
+            "there are %d calendars, which is the maximum: remove one (belay calendar remove)",
             CALENDARS_MAX);
     return rc;
 }
