@@ -41,7 +41,7 @@ while ! [ -e "%(dir)s/go" ]; do sleep 0.05; done
 """
 
 # Paths that need no credentials.
-OPEN = {"/healthz", "/api/v1/openapi.json", "/login/methods", "/", "/console/x"}
+OPEN = {"/healthz", "/api/v1/openapi.json", "/login/methods", "/login/done", "/", "/console/x"}
 # A job's own sessions, with which its script starts steps on other nodes; here there are none.
 SESSIONS = "/api/v1/channels/"
 LOGIN = "/login"  # for all, and this belayd has no identity provider
