@@ -11,7 +11,12 @@ export class ApiError extends Error {
 }
 
 const TIMEOUT_MS = 40000;
-let csrf = "";
+let csrf = "", onSignedOut = () => {};
+
+/** fn is called when a call is refused because there is no session, or no longer. */
+export function setOnSignedOut(fn) {
+    onSignedOut = fn;
+}
 
 /** The proof that a call comes from this page, which whoami gives. */
 export function setCsrf(token) {
@@ -69,6 +74,8 @@ async function request(method, path, body, { signal } = {}) {
             ? "belayd has not answered within 40 s"
             : "belayd cannot be reached; it is tried again by itself");
     }
+    if (reply.status === 401 && path.startsWith("/api/"))
+        onSignedOut();
     if (!reply.ok)
         throw await errorOf(reply);
     return reply;

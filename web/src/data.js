@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data of the API in a component: read, shown at once from the last reading when one comes back,
 // and read again when the stream says that it changed.
-import { ApiError, get } from "./api.js";
+import { get } from "./api.js";
 import { useEffect, useRef, useState } from "./dom.js";
-import { sessionEnded } from "./session.js";
 import { subscribe, useStreamState } from "./stream.js";
 
 const KEPT_MAX = 60; // replies
@@ -90,8 +89,6 @@ class Loader {
         } catch (error) {
             if (this.abort.signal.aborted)
                 return;
-            if (error instanceof ApiError && error.status === 401)
-                sessionEnded();
             this.setState((old) => ({
                 path: this.path, error, data: old.path === this.path ? old.data : undefined,
             }));

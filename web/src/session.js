@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who uses the console, and what they may do.
-import { ApiError, get, post, setCsrf } from "./api.js";
+import { ApiError, get, post, setCsrf, setOnSignedOut } from "./api.js";
 import { useEffect, useState } from "./dom.js";
 
 const ROLES = ["viewer", "member", "lead", "operator", "admin"];
@@ -30,18 +30,15 @@ export async function loadSession() {
         setCsrf(user.csrf);
         set({ state: "in", user, error: null });
     } catch (error) {
-        if (error instanceof ApiError && error.status === 401)
-            sessionEnded();
-        else
+        if (!(error instanceof ApiError && error.status === 401))
             set({ state: "failed", user: null, error });
     }
 }
 
-/** A call was refused with 401: the session has ended. */
-export function sessionEnded() {
+setOnSignedOut(() => {
     setCsrf("");
     set({ state: "out", user: null, error: null });
-}
+});
 
 export async function signOut() {
     await post("/api/v1/logout");

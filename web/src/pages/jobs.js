@@ -53,48 +53,74 @@ export function Jobs({ query }) {
             rowKey=${(j) => j.id} rowHeight=${ROW_PX} onEnd=${list.more} />`}`;
 }
 
-/** All pages so far. What is in sight is read again when jobs change; pages are added by more(). */
+/** The list of a filter, as far as it has been read: {jobs: null before that, next, error, more, reload} */
 function useJobs(path) {
-    const [state, setState] = useState({ path, jobs: null, next: null, error: null });
-    const self = useRef({});
-    useEffect(() => {
-        const me = (self.current = { ended: false, busy: false, timer: 0, next: null });
-        const read = async (before) => {
-            if (me.busy)
-                return;
-            me.busy = true;
-            try {
-                const page = await get(before ? withQuery(path + "&before=" + before, {}) : path);
-                if (me.ended)
-                    return;
-                me.next = before || !me.next || !me.pages ? page.next : me.next;
-                me.pages = (me.pages || 0) + (before ? 1 : 0);
-                setState((old) => ({ path, error: null, next: me.next,
-                    jobs: joined(old.path === path && old.jobs || [], page, Boolean(before)) }));
-            } catch (error) {
-                if (!me.ended)
-                    setState((old) => ({ ...old, path, error, jobs: old.path === path ? old.jobs : null }));
-            } finally {
-                me.busy = false;
-            }
-        };
-        me.read = read;
-        read(null);
+    const [, redraw] = useState(0);
+    const list = useRef(null);
+    if (!list.current || list.current.path !== path)
+        list.current = new JobList(path, () => redraw((n) => n + 1));
+    useEffect(() => list.current.open(), [path]);
+    const { jobs, next, error } = list.current;
+    return { jobs, next, error, more: () => list.current.more(), reload: () => list.current.refresh() };
+}
+
+/** Pages of the list one after the other; the first is read again when jobs change. */
+class JobList {
+    constructor(path, changed) {
+        Object.assign(this, { path, changed, jobs: null, next: null, error: null, busy: false, again: false, timer: 0, closed: false });
+    }
+
+    /** Returns the function that closes it. */
+    open() {
+        this.refresh();
         const stop = subscribe(["job"], () => {
-            me.timer = me.timer || setTimeout(() => {
-                me.timer = 0;
-                read(null);
+            this.timer = this.timer || setTimeout(() => {
+                this.timer = 0;
+                this.refresh();
             }, REFRESH_MS);
         });
         return () => {
-            me.ended = true;
-            clearTimeout(me.timer);
+            this.closed = true;
+            clearTimeout(this.timer);
             stop();
         };
-    }, [path]);
-    const own = state.path === path ? state : { jobs: null, next: null, error: null };
-    return { ...own, reload: () => self.current.read(null),
-        more: () => self.current.next && self.current.read(self.current.next) };
+    }
+
+    refresh() {
+        this.again = this.busy;
+        this.read(this.path, (page) => {
+            const isFirst = this.jobs === null || this.jobs.length <= PAGE;
+            this.next = isFirst ? page.next : this.next;
+            this.jobs = joined(this.jobs || [], page, false);
+        });
+    }
+
+    more() {
+        if (!this.next)
+            return;
+        this.read(this.path + "&before=" + this.next, (page) => {
+            this.next = page.next;
+            this.jobs = joined(this.jobs, page, true);
+        });
+    }
+
+    async read(path, take) {
+        if (this.busy)
+            return;
+        this.busy = true;
+        try {
+            take(await get(path));
+            this.error = null;
+        } catch (error) {
+            this.error = error;
+        }
+        this.busy = false;
+        if (this.closed)
+            return;
+        this.changed();
+        if (this.again)
+            this.refresh();
+    }
 }
 
 /** The first page is read anew in front of the further ones, which keep what is not on it. */
