@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "job/hosts.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +19,9 @@
 
 #define STOP_MS 30000
 #define POLL_MS 50
+#define SILENT_MS 3000  /* a wait that is shorter is not reported */
+#define REPORT_MS 10000 /* between reports */
+#define NAMED_MAX 5     /* jobs named in a report */
 
 enum { VAL_TIMEOUT = 1 };
 
@@ -26,6 +30,7 @@ struct down {
     int64_t timeout_ms;
     struct client *client;
     int64_t node;     /* node number of our agent; 0 = none */
+    char name[64];    /* the node's */
     bool was_drained; /* by this program */
     /* Signals that interrupt. They are blocked until the agent is asked to stop: an interrupt
      * undrains the node before the program ends. before: the previous mask. */
@@ -59,6 +64,7 @@ static int64_t running_here(struct down *d, enum here *ret_here, struct err *e)
         if (cli_int(node, "id", 0) == d->node) {
             *ret_here = str_eq(cli_text(node, "state"), "draining") ? HERE_DRAINING : HERE_KNOWN;
             n = cli_int(node, "jobs", 0);
+            STR_COPY(d->name, cli_text(node, "name"));
         }
     }
     json_decref(v);
@@ -92,13 +98,47 @@ static bool is_interrupted(const struct down *d, int within_ms)
     return sigtimedwait(&d->signals, NULL, &limit) > 0;
 }
 
+/* "42 (train), 43 (eval)": the first of the jobs that still run on our node; "" if they cannot be
+ * read. */
+static void name_jobs(struct down *d, struct buf *out)
+{
+    json_t *v = NULL, *job;
+    size_t i;
+    int n = 0;
+    struct err unused;
+    if (client_json(d->client, "GET", "/api/v1/jobs?state=running", NULL, &v, &unused) != 0)
+        return;
+    json_array_foreach(json_object_get(v, "jobs"), i,
+        job) if (hosts_has(cli_text(job, "node"), d->name) && n++ < NAMED_MAX) buf_printf(out,
+        "%s%s (%s)", n > 1 ? ", " : "", cli_text(job, "ref"), cli_text(job, "name"));
+    if (n > NAMED_MAX)
+        buf_adds(out, ", ...");
+    json_decref(v);
+}
+
+/* Says on standard error what is waited for. */
+static void report_wait(struct down *d, int64_t n, int64_t left_ms)
+{
+    struct buf jobs = {0};
+    name_jobs(d, &jobs);
+    fprintf(stderr, "belay: waiting up to %lld s for %lld job%s being saved%s%s\n",
+        (long long)(left_ms + 999) / 1000, (long long)n, n == 1 ? " that is" : "s that are",
+        jobs.len ? ": " : "", buf_str(&jobs));
+    buf_deinit(&jobs);
+}
+
 static int wait_for_saves(struct down *d, struct err *e)
 {
     int64_t end = clock_mono(&clock_system).ms + d->timeout_ms;
-    int64_t n;
+    int64_t n, report_at = end - d->timeout_ms + SILENT_MS;
     enum here here;
     while ((n = running_here(d, &here, e)) > 0) {
         const char *are = n == 1 ? " is" : "s are";
+        const int64_t now = clock_mono(&clock_system).ms;
+        if (now >= report_at && now <= end) {
+            report_wait(d, n, end - now);
+            report_at = now + REPORT_MS;
+        }
         if (clock_mono(&clock_system).ms > end)
             return err_set(e, ERR_TIMEOUT,
                 "%lld job%s still being saved after %lld s; nothing was stopped: look with belay "

@@ -2450,6 +2450,28 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertEqual(h.belay("run", "echo", "installed").stdout, "installed\n")
 
+    def test_down_shows_what_it_waits_for(self):
+        with Home() as h:
+            self.assertEqual(h.belay("up").returncode, 0)
+            job = h.script(
+                "trap 'touch %s/asked; while [ ! -e %s/go ]; do sleep 0.05; done; exit 85' USR1\n"
+                "echo working\nwhile :; do sleep 0.05; done\n" % (h.dir, h.dir)
+            )
+            h.belay("submit", "--checkpoint", "signal", "-J", "slow", job)
+            follower = h.start("logs", "-f", "1")
+            self.assertEqual(follower.stdout.readline(), "working\n")
+            down = h.start("down", "--timeout", "90s")
+            said = down.stderr.readline()  # after some seconds; the job saves for as long as it may
+            self.assertRegex(
+                said,
+                r"^belay: waiting up to \d+ s for 1 job that is being saved: 1 \(slow\)\n$",
+            )
+            open(os.path.join(h.dir, "go"), "w").close()
+            down.communicate(timeout=WAIT_S)
+            self.assertEqual(down.returncode, 0)
+            follower.kill()
+            follower.communicate(timeout=WAIT_S)
+
     def test_a_job_survives_down_and_up_and_numbers_go_on(self):
         with Home() as h:
             self.assertEqual(h.belay("up").returncode, 0)
@@ -2469,8 +2491,8 @@ class DownAndUp(unittest.TestCase):
             self.assertEqual(many, [0, 0, 0])
             follower = h.start("logs", "-f", "1")
             self.assertEqual(follower.stdout.readline(), "working\n")
-            done = h.belay("down")
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            done = h.belay("down")  # a slow one says what it waits for
+            self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(h.processes(), [follower.pid])
             self.assertEqual(h.belay("down").returncode, 0)  # also safe to run twice
             open(os.path.join(h.dir, "go"), "w").close()
