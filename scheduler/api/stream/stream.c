@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A view is written at once when it was quiet, and then once in this time: each write costs a system
+ * call and a record of TLS for each of its streams. */
+#define PACE_MS 500
 #define TICK_MS 1000       /* output that grew, and what time alone brings */
 #define LOGS_A_TICK 100    /* jobs whose output grew; others wait for the next one */
 #define HEARTBEAT_MS 15000 /* keeps proxies from closing a quiet stream */
@@ -30,6 +33,13 @@ static const char *const end_texts[STREAM_ENDS] = {
     "the time that was asked for is over",
 };
 
+/* Text for streams. */
+struct frame {
+    struct buf text;
+    int64_t n_events;
+    int64_t last; /* the event whose number it ends with; 0 = none */
+};
+
 /* What streams of the same viewer with the same query are sent. */
 struct view {
     struct link in_streams;
@@ -37,6 +47,8 @@ struct view {
     struct caller viewer;
     int64_t job; /* 0 = all */
     uint32_t types;
+    struct frame pending; /* not written to the streams yet */
+    int64_t flushed_ms;
 };
 
 struct stream {
@@ -59,7 +71,7 @@ struct streams {
     struct map grown;   /* jobs with new output, that was not announced */
     struct streams_stats stats;
     int64_t last; /* the last event that was committed and announced */
-    struct timer tick;
+    struct timer tick, flush;
     int busy; /* streams are being written to: closed ones are freed afterwards */
     bool has_closed;
     bool is_changed, is_summing; /* the summary is due; is being made */
@@ -119,6 +131,7 @@ static void view_give(struct streams *s, struct view *v)
         return;
     watch(s, v->job, -1);
     link_remove(&v->in_streams);
+    buf_deinit(&v->pending.text);
     free(v);
 }
 
@@ -198,12 +211,6 @@ static void end(struct stream *st, enum stream_end why)
     free(text);
 }
 
-struct frame {
-    struct buf text;
-    int64_t n_events;
-    int64_t last; /* the event whose number it ends with; 0 = none */
-};
-
 static void write_frame(struct stream *st, const void *with)
 {
     const struct frame *f = with;
@@ -216,6 +223,26 @@ static void write_frame(struct stream *st, const void *with)
     st->all->stats.events += f->n_events;
     if (f->last)
         st->announced = f->last;
+}
+
+static void flush_view(struct streams *s, struct view *v)
+{
+    if (v->pending.text.len == 0)
+        return;
+    each_of_view(v, write_frame, &v->pending);
+    buf_deinit(&v->pending.text);
+    v->pending = (struct frame){0};
+    v->flushed_ms = now_ms(s);
+}
+
+static void on_flush(struct timer *t, void *ctx)
+{
+    struct streams *s = ctx;
+    (void)t;
+    begin_writing(s);
+    LIST_FOREACH (&s->views, l)
+        flush_view(s, LIST_ENTRY(l, struct view, in_streams));
+    end_writing(s);
 }
 
 static void end_for(struct stream *st, const void *with)
@@ -242,7 +269,7 @@ static void frame_reset(struct streams *s, struct frame *f, const char *why)
 {
     char *text = stream_text("reset", NULL, json_pack("{s:s}", "reason", why));
     buf_clear(&f->text);
-    f->n_events = 0;
+    f->n_events = f->last = 0;
     frame_add(f, text);
     free(text);
     s->stats.resets++;
@@ -277,27 +304,37 @@ static void frame_select(struct frame *f, const struct view *v, const struct str
     }
 }
 
+/* Adds what the view may see of the messages to what it is sent. */
+static void add_to_view(struct streams *s, struct view *v, const struct stream_messages *ms,
+    int64_t last, bool is_too_much)
+{
+    struct frame *f = &v->pending;
+    size_t had = f->text.len;
+    if (!is_too_much || v->job != 0)
+        frame_select(f, v, ms);
+    bool resets = f->text.len > STREAM_FRAME_MAX || (is_too_much && v->job == 0);
+    if (resets)
+        frame_reset(s, f, "too much has changed at once");
+    if (resets || f->text.len > had)
+        frame_finish(s, f, resets ? s->last : last);
+}
+
 /* Sends each view what it may see of the messages. last: the last event of the commit; 0 = none. */
 static void send_all(
     struct streams *s, const struct stream_messages *ms, int64_t last, bool is_too_much)
 {
+    bool any_waits = false;
     begin_writing(s);
     LIST_FOREACH (&s->views, l) {
-        const struct view *v = LIST_ENTRY(l, struct view, in_streams);
-        struct frame f = {0};
-        if (is_too_much && v->job == 0)
-            frame_reset(s, &f, "too much has changed at once");
-        else
-            frame_select(&f, v, ms);
-        if (f.text.len > STREAM_FRAME_MAX)
-            frame_reset(s, &f, "too much has changed at once");
-        if (f.text.len > 0) {
-            frame_finish(s, &f, last);
-            each_of_view(v, write_frame, &f);
-        }
-        buf_deinit(&f.text);
+        struct view *v = LIST_ENTRY(l, struct view, in_streams);
+        add_to_view(s, v, ms, last, is_too_much);
+        if (now_ms(s) >= v->flushed_ms + PACE_MS)
+            flush_view(s, v);
+        any_waits |= v->pending.text.len > 0;
     }
     end_writing(s);
+    if (any_waits && !timer_is_running(&s->flush))
+        timer_start(s->api->o.timers, &s->flush, PACE_MS);
 }
 
 /* ---- a commit ---- */
@@ -499,7 +536,7 @@ static void check(struct stream *st, const void *with)
         end(st, STREAM_END_TIME);
         return;
     }
-    if (now_ms(s) < st->written_ms + HEARTBEAT_MS)
+    if (now_ms(s) < st->written_ms + HEARTBEAT_MS || st->view->pending.text.len > 0)
         return;
     if (st->announced < s->last)
         frame_finish(s, &f, s->last);
@@ -628,6 +665,8 @@ static void begin(struct request *q, const struct wanted *w)
     st->until = w->for_ms ? (struct mono){now_ms(s) + w->for_ms} : MONO_NONE;
     st->token = q->caller.token;
     st->expires_at = q->caller.expires_at;
+    begin_writing(s);
+    flush_view(s, st->view); /* it is older than what the new stream begins with */
     make_first(s, st->view, w, &f);
     list_push_back(&st->view->streams, &st->in_view);
     s->stats.open++;
@@ -636,7 +675,6 @@ static void begin(struct request *q, const struct wanted *w)
     http_reply_add_header(q->x, "X-Accel-Buffering", "no"); /* nginx would hold the events back */
     if (st->token && db_read_token(s->api->o.reader, st->token, &token, &e) == 0 && token.session)
         st->parent = token.parent;
-    begin_writing(s);
     http_stream_begin(q->x, &(struct http_stream_options){.content_type = "text/event-stream",
                                 .max_waiting_bytes = STREAM_WAITING_MAX,
                                 .on_closed = on_closed,
@@ -666,6 +704,7 @@ struct streams *streams_create(struct api *a)
     s->api = a;
     s->last = a->o.meta->counters.next_history - 1;
     timer_init(&s->tick, on_tick, s);
+    timer_init(&s->flush, on_flush, s);
     return s;
 }
 
@@ -674,6 +713,7 @@ void streams_destroy(struct streams *s)
     if (!s)
         return;
     timer_stop(s->api->o.timers, &s->tick);
+    timer_stop(s->api->o.timers, &s->flush);
     map_deinit(&s->watched);
     map_deinit(&s->grown);
     free(s);
