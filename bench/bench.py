@@ -38,6 +38,7 @@ import policy_product  # noqa: E402
 import reclaim  # noqa: E402
 import slurm  # noqa: E402
 import state_dict  # noqa: E402
+import stream  # noqa: E402
 import suspend  # noqa: E402
 
 # As `belay up` writes it, but without a limit on the jobs of one user.
@@ -91,6 +92,12 @@ class Local:
         with contextlib.closing(c):
             c.request("GET", "/api/v1" + path)
             return json.loads(c.getresponse().read())
+
+    def metrics(self):
+        c = lab.Unix(self.socket, 60)
+        with contextlib.closing(c):
+            c.request("GET", "/metrics")
+            return c.getresponse().read().decode()
 
     def post(self, path, body):
         c = lab.Unix(self.socket, 60)
@@ -539,6 +546,11 @@ def bench_flood():
         flood.bench(l, say, resident)
 
 
+def bench_stream():
+    with Local("--no-agent") as l:
+        stream.bench(l, say, resident)
+
+
 def bench_state_dict():
     state_dict.bench(say)
 
@@ -810,6 +822,7 @@ BENCHES = {
     "restart": bench_restart,
     "market": bench_market,
     "agents": bench_agents,
+    "stream": bench_stream,
     "checkpoint": bench_checkpoint,
     "commit": bench_commit,
     "state_dict": bench_state_dict,

@@ -142,9 +142,16 @@ def bench(l, say, resident):
     l.submit_all(QUEUED, 32)
 
     async def play():
-        joined = await fleet.join_all(joins)
-        polls = [asyncio.ensure_future(a.run()) for a in joined]
-        await agents.wait_until(lambda: all(a.attempts for a in joined), "a job on each node")
+        joined, polls = [agents.Agent(fleet, n) for n in range(NODES)], []
+        slots = asyncio.Semaphore(agents.JOINING)
+
+        async def enter(agent, token):
+            async with slots:
+                await agent.join(token)
+                polls.append(asyncio.ensure_future(agent.run()))  # at once: it may not be idle
+
+        await asyncio.gather(*(enter(a, t) for a, t in zip(joined, joins)))
+        await agents.wait_until(lambda: all(a.attempts for a in joined), "a job on each node", 600)
         await asyncio.sleep(2)  # until each agent has reported its job as running
         await measure(l, say, resident, Crowd(fleet.address, fleet.ca, tokens))
         for poll in polls:
