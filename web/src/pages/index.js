@@ -8,6 +8,7 @@ import { Cost } from "./cost.js";
 import { Cron } from "./cron.js";
 import { Crons } from "./crons.js";
 import { Digest } from "./digest.js";
+import { Drills } from "./drills.js";
 import { Events } from "./events.js";
 import { Instances } from "./instances.js";
 import { Job } from "./job.js";
@@ -20,6 +21,7 @@ import { Overview } from "./overview.js";
 import { Pool } from "./pool.js";
 import { Pools } from "./pools.js";
 import { Racks } from "./racks.js";
+import { Reservations } from "./reservations.js";
 import { Secrets } from "./secrets.js";
 import { Shares } from "./shares.js";
 import { Submit } from "./submit.js";
@@ -40,6 +42,8 @@ export const pages = [
     { path: "/console/pools/:name", title: ({ name }) => "Pool " + name, page: Pool },
     { path: "/console/offers", nav: "Offers", group: "Cluster", title: () => "Offers", page: Offers },
     { path: "/console/instances", nav: "Instances", group: "Cluster", title: () => "Instances", page: Instances },
+    { path: "/console/reservations", nav: "Reservations", group: "Cluster", title: () => "Reservations", page: Reservations },
+    { path: "/console/drills", nav: "Drills", group: "Cluster", title: () => "Drills", page: Drills },
     { path: "/console/events", nav: "Events", group: "Cluster", title: () => "Events", page: Events },
     { path: "/console/digest", nav: "Digest", group: "Money", title: () => "Morning digest", page: Digest },
     { path: "/console/advice", nav: "Advice", group: "Money", title: () => "Advice", page: Advice },

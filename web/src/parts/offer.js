@@ -17,7 +17,7 @@ export function OfferState({ offer: o }) {
     if (o.withdrawn)
         return html`<${Badge} word="withdrawn" tone="plain" />`;
     if (o.avoided_until)
-        return html`<${Badge} word="avoided" tone="warn" /> tried again <${Ago} at=${o.avoided_until} />`;
+        return html`<span><${Badge} word="avoided" tone="warn" /> tried again <${Ago} at=${o.avoided_until} /></span>`;
     return html`<${Badge} word="open" tone="good" />`;
 }
 
