@@ -1311,6 +1311,21 @@ class Api(unittest.TestCase):
             with self.subTest(query):
                 self.refuse(400, "invalid", "GET", "/api/v1/events?" + query)
 
+    def test_the_history_of_offers_takes_a_pool_and_days(self):
+        status, reply, _ = self.d.call("GET", "/api/v1/offers/history?pool=another&days=45")
+        self.assertEqual((status, reply["offers"], reply["more"]), (200, [], False))
+        for query in (
+            "days=0",
+            "days=46",
+            "days=x",
+            "pool=",
+            "pool='",
+            "pool=a%00",
+            "pool=" + "a" * 64,
+        ):
+            with self.subTest(query):
+                self.refuse(400, "invalid", "GET", "/api/v1/offers/history?" + query)
+
     def test_the_list_has_the_jobs_of_a_node(self):
         self.d.submit()
         self.assertEqual(

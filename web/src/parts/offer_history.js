@@ -7,12 +7,11 @@ import { count, money, plural } from "../format.js";
 import { Card } from "./card.js";
 import { Chart } from "./chart.js";
 import { Choice, Filters } from "./fields.js";
-import { offerName } from "./offer.js";
+import { busiest, outcomeSeries, priceSeries } from "./offer_series.js";
 import { Empty, Loaded } from "./states.js";
 
 const SHOWN_MAX = 6; // offers in a chart, one colour each
 const DAYS = [["", "14 days"], ["1", "1 day"], ["3", "3 days"], ["45", "45 days"]];
-const HOUR_MS = 3600000, DAY_MS = 86400000, SHOWN_LEAST_MS = 12 * HOUR_MS;
 
 /** @param pool "" for all */
 export function OfferHistory({ pool, query }) {
@@ -43,44 +42,4 @@ function Charts({ history }) {
         ${left > 0 && html`<p class="hint">Shown are the ${count(shown.length)} offers with most machines;
             ${count(left)} more are left out.</p>`}
         ${history.more && html`<p class="hint">There were more machines than the newest that are examined.</p>`}`;
-}
-
-/** The offers with most machines, of the same names as in the table. */
-export function busiest(offers, most) {
-    return [...offers].sort((a, b) => b.launched.length - a.launched.length).slice(0, most);
-}
-
-/** One step line an offer, up to now. */
-export function priceSeries(offers, nowMs) {
-    const at = (p) => Date.parse(p.at);
-    const times = [...new Set([...offers.flatMap((o) => o.prices.map(at)), nowMs])].sort((a, b) => a - b);
-    const series = offers.map((o) => {
-        let i = 0, price = null;
-        const values = times.map((t) => {
-            for (; i < o.prices.length && at(o.prices[i]) <= t; i++)
-                price = o.prices[i].uusd_h;
-            return price;
-        });
-        return { name: `${offerName(o)} (${o.pool})`, values };
-    });
-    return { times, series };
-}
-
-/** Numbers of machines in each hour, or each day of a long period. */
-export function outcomeSeries(offers, fromMs, toMs) {
-    const first = Math.min(...offers.flatMap((o) => [...o.launched, ...o.refused]).map(Date.parse), toMs);
-    const begin = Math.max(fromMs, Math.min(first, toMs - SHOWN_LEAST_MS)), step = toMs - begin > 4 * DAY_MS ? DAY_MS : HOUR_MS;
-    const from = Math.floor(begin / step) * step, n = Math.floor((toMs - from) / step) + 1;
-    const times = Array.from({ length: n }, (_, i) => from + i * step);
-    const counts = (name) => {
-        const values = times.map(() => 0);
-        for (const t of offers.flatMap((o) => o[name]).map(Date.parse))
-            if (t >= from && t < from + n * step)
-                values[Math.floor((t - from) / step)]++;
-        return values;
-    };
-    const series = [{ name: "came", values: counts("launched"), colour: "--useful" },
-        { name: "taken back", values: counts("reclaimed"), colour: "--lost" },
-        { name: "none came", values: counts("refused"), colour: "--save" }];
-    return { times, series, range: [from, toMs] };
 }
