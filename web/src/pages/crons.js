@@ -86,7 +86,7 @@ const calendarColumns = [
 
 function Calendars() {
     const calendars = useData("/api/v1/calendars", { on: ["cron"] });
-    return html`<${Card} title="Calendars"><${Loaded} of=${calendars}>${(d) => html`<${Table} caption="Calendars"
+    return html`<${Card} title="Calendars"><${Loaded} of=${calendars}>${(d) => html`<${Table} caption="Calendars and their days"
         columns=${calendarColumns} rows=${d.calendars} rowKey=${(c) => c.name} empty=${html`<${Empty}
             title="There are no calendars">A calendar names days on which entries do not run, or alone run:
             <code>belay calendar set</code>.</${Empty}>`} />`}</${Loaded}></${Card}>`;

@@ -18,9 +18,9 @@ export function Shares({ query }) {
     return html`<${PageHead} title="Teams and shares"
             note="Who gets what part of the cluster when not all jobs can run, and who has used it" />
         <${Filters}><${Field} name="team" label="Team" value=${team} /><${Field} name="user" label="User" value=${user} /></${Filters}>
-        <${Card} title="Teams"><${Loaded} of=${shares}>${(d) => html`<${Table} caption="Teams" columns=${teamColumns}
+        <${Card} title="Teams"><${Loaded} of=${shares}>${(d) => html`<${Table} caption="Shares of teams" columns=${teamColumns}
             rows=${teamsOf(d.shares).filter((t) => !team || t.team === team)} rowKey=${(t) => t.team} empty=${none} />`}</${Loaded}></${Card}>
-        <${Card} title="Users"><${Loaded} of=${shares}>${(d) => html`<${Table} caption="Users" columns=${userColumns}
+        <${Card} title="Users"><${Loaded} of=${shares}>${(d) => html`<${Table} caption="Shares of users" columns=${userColumns}
             rows=${d.shares.filter(shown)} rowKey=${(s) => s.team + "/" + s.user} empty=${none} />`}</${Loaded}></${Card}>
         <${Card} title="Limits"><${Loaded} of=${quotas}>${(d) => html`<${Table} caption="Limits of teams and users"
             columns=${limitColumns} rows=${d.quotas.filter((q) => (!team || q.team === team) && (!user || q.user === user))}
