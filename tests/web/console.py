@@ -13,6 +13,7 @@ SIGN_IN = "/console/sign-in"
 # The jobs of cluster.py's story, and other things, whose pages stand for all.
 SHOWN = {
     "/console/jobs/:ref": ["train", "array", "gang", "failed", "unfit", "deadline"],
+    "/console/cron/:id": ["nightly-eval"],
 }
 # What a browser logs before the user has signed in, and when the token is wrong.
 SIGNED_OUT = [
