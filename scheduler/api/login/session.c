@@ -109,18 +109,26 @@ static int store(void *ctx, struct tick *t, int64_t *ret_id, struct err *e)
     return s->replaces ? end_session(a, t, s->replaces, e) : 0;
 }
 
-static void answer(const struct session *s, const struct api *a, struct http_exchange *x)
+static void reply(
+    const struct api *a, struct http_exchange *x, const struct token_row *row, const char *token)
 {
-    char cookie[256], csrf[SEAL_MAC_HEX + 1];
+    char csrf[SEAL_MAC_HEX + 1];
+    api_csrf(a, token, csrf);
+    http_reply_add_header(x, "Cache-Control", "no-store");
+    api_reply_json(x, 201,
+        json_pack("{s:s,s:o,s:s}", "user", row->user, "expires_at", api_json_time(row->expires_at),
+            "csrf", csrf));
+}
+
+static void reply_new(const struct session *s, const struct api *a, struct http_exchange *x)
+{
+    char cookie[256];
     int64_t left_ms = s->row.expires_at.ms - clock_wall(a->o.timers->clock).ms;
     snprintf(cookie, sizeof(cookie), "%s=%s; Max-Age=%lld" LOGIN_COOKIE_FLAGS, LOGIN_COOKIE,
         s->token, (long long)(left_ms / 1000));
     http_reply_add_header(x, "Set-Cookie", cookie);
     explicit_bzero(cookie, sizeof(cookie));
-    api_csrf(a, s->token, csrf);
-    api_reply_json(x, 201,
-        json_pack("{s:s,s:o,s:s}", "user", s->row.user, "expires_at",
-            api_json_time(s->row.expires_at), "csrf", csrf));
+    reply(a, x, &s->row, s->token);
 }
 
 static void on_stored(void *ctx, const struct err *e, int64_t id)
@@ -131,30 +139,44 @@ static void on_stored(void *ctx, const struct err *e, int64_t id)
     (void)id;
     if (!e)
         log_info("a browser signed in", log_s("user", s->row.user), log_i("parent", s->row.parent));
-    if (x)
-        http_reply_add_header(x, "Cache-Control", "no-store");
     if (x && e)
         http_reply_err(x, e);
     else if (x)
-        answer(s, a, x);
+        reply_new(s, a, x);
     explicit_bzero(s, sizeof(*s));
     free(s);
 }
 
+/* Whether the browser's session is what it would get, with half of its time left. Then it stays: a
+ * new one would end those of the browser's other pages, whose csrf is of the session. */
+static bool may_stay(
+    const struct token_row *now, const struct session_grant *g, const struct api *a)
+{
+    int64_t left_ms = now->expires_at.ms - clock_wall(a->o.timers->clock).ms;
+    return now->parent == g->parent && now->admin == g->admin && str_eq(now->user, g->user) &&
+           2 * left_ms >= now->expires_at.ms - now->created_at.ms;
+}
+
 void session_begin(struct request *q, const struct session_grant *g)
 {
-    char hex[2 * TOKEN_BYTES + 1];
+    char hex[2 * TOKEN_BYTES + 1], token[TOKEN_MAX];
     struct token_row now;
+    bool has_session = api_cookie_token(q, &now) && now.session &&
+                       api_cookie(q->x, LOGIN_COOKIE, token, sizeof(token));
+    if (q->call)
+        STR_COPY(q->call->row.user, g->user);
+    if (has_session && may_stay(&now, g, q->api)) {
+        reply(q->api, q->x, &now, token);
+        explicit_bzero(token, sizeof(token));
+        return;
+    }
     struct session *s = mem_alloc(sizeof(*s));
     s->grant = *g;
-    if (api_cookie_token(q, &now) && now.session)
-        s->replaces = now.id;
+    s->replaces = has_session ? now.id : 0;
     random_hex(TOKEN_BYTES, hex);
     snprintf(
         s->token, sizeof(s->token), "%s%s", q->is_loopback ? LOOPBACK_PREFIX : SESSION_PREFIX, hex);
     explicit_bzero(hex, sizeof(hex));
-    if (q->call)
-        STR_COPY(q->call->row.user, g->user);
     s->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
     tick_post_work(q->api->o.tick, store, on_stored, s);
 }

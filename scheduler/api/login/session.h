@@ -9,9 +9,10 @@
  * lies where its owner put it; a copy in a browser's profile would be one more place that nobody
  * lists. A session is a row of its own in the list of tokens, can be revoked alone, ends after
  * SESSION_MS at the latest, and with the token that it came from: api_callers.c checks that at each
- * call. It has the role and the scope of that token, and begins no further session. A
- * browser that signs in again as the same user ends the session that it had. Sign-ins at an
- * identity provider have a short token of their own already (sign_in.h), which is in the cookie.
+ * call. It has the role and the scope of that token, and begins no further session. A browser that
+ * signs in again as the same user keeps its session if it would get the same, else ends it.
+ * Sign-ins at an identity provider have a short token of their own already (sign_in.h), which is in
+ * the cookie.
  *
  * Cookies are sent by the browser whatever page causes the call, so they alone prove nothing. A
  * call with a cookie that is not a GET needs an Origin that is this server's, and the header
@@ -40,7 +41,7 @@ struct session_grant {
 /* Reads {"KEY": "text"}, the body of a sign-in. ERR_INVALID; then out is "". */
 int session_read_secret(const json_t *body, const char *key, char *out, size_t size, struct err *e);
 
-/* Answers q with a new session and its cookie. */
+/* Answers q with a new session and its cookie, or with the one that the browser has. */
 void session_begin(struct request *q, const struct session_grant *g);
 /* False after an error reply: the request comes from a page of another site, or the browser is
  * signed in as somebody else. */

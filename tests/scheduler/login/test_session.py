@@ -287,13 +287,27 @@ class Session(unittest.TestCase):
     # ---- the end ----
 
     def test_a_browser_that_signs_in_again_has_one_session(self):
-        b = self.signed_in(user="ola")
-        first = b.cookie
-        self.assertEqual(b.sign_in("/login/session", token=self.token(user="ola"))[0], 201)
+        token = self.token(user="ola")
+        b = Browser(self.d)
+        self.assertEqual(b.sign_in("/login/session", token=token)[0], 201)
+        first, csrf = b.cookie, b.csrf
+        # the same again: its other pages go on
+        self.assertEqual(b.sign_in("/login/session", token=token)[0], 201)
+        self.assertEqual((b.cookie, b.csrf, len(self.rows())), (first, csrf, 1))
+        # with other limits
+        limited = self.token(user="ola", scope="read-only")
+        self.assertEqual(b.sign_in("/login/session", token=limited)[0], 201)
         self.assertEqual([t["revoked"] for t in self.rows()], [True, False])
-        self.assertEqual(b.whoami()[0], 200)
+        self.assertEqual(b.request("POST", "/api/v1/jobs", JOB)[0], 403)
         b.cookie = first
         self.assertEqual(b.whoami()[0], 401)
+        # links
+        b = self.on_loopback()
+        again = self.secret(self.link()["url"])
+        self.assertEqual(b.sign_in("/login/link", link=again)[0], 201)
+        self.assertEqual(len([t for t in self.rows() if not t["revoked"]]), 2)
+        status, _ = Browser(self.d, b.origin).sign_in("/login/link", link=again)
+        self.assertEqual(status, 401)
 
     def test_a_session_ends_with_logout_and_with_its_token(self):
         b, other = self.signed_in(user="ola"), self.signed_in(user="ola")
