@@ -12,7 +12,8 @@ import { Empty, Loaded } from "../parts/states.js";
 import { Table } from "../parts/table.js";
 import { Ago } from "../parts/time.js";
 
-const TONES = { stopping: "busy", queued: "busy", resumed: "busy", passed: "good", failed: "bad", interrupted: "warn" };
+const TONES = { stopping: "busy", queued: "busy", resumed: "busy", passed: "good", failed: "bad",
+    interrupted: "warn" };
 
 const columns = [
     { name: "Job", cell: (d) => html`<a href=${"/console/jobs/" + d.job}>${d.ref}</a>` },
@@ -20,10 +21,13 @@ const columns = [
     { name: "User", cell: (d) => d.user },
     { name: "Result", cell: (d) => html`<${Badge} word=${d.state} tone=${TONES[d.state]} />` },
     { name: "Stopped", cell: (d) => (d.without_notice ? "without notice" : "with notice") },
-    { name: "Checkpoint", cell: (d) => [d.method, d.bytes > 0 && bytes(d.bytes), d.save_ms !== null && "saved in " + duration(d.save_ms)]
+    { name: "Checkpoint", cell: (d) => [d.method, d.bytes > 0 && bytes(d.bytes),
+        d.save_ms !== null && "saved in " + duration(d.save_ms)]
         .filter(Boolean).join(", ") },
-    { name: "Lost", cell: (d) => (d.lost_steps !== null ? `${d.lost_steps} steps` : duration(d.lost_ms)), number: true },
-    { name: "Restored in", cell: (d) => (d.restore_ms === null ? "" : duration(d.restore_ms)), number: true },
+    { name: "Lost", cell: (d) => (d.lost_steps !== null ? `${d.lost_steps} steps`
+        : duration(d.lost_ms)), number: true },
+    { name: "Restored in", cell: (d) => (d.restore_ms === null ? "" : duration(d.restore_ms)),
+        number: true },
     { name: "What happened", cell: (d) => d.text || "", wide: true },
     { name: "Asked for", cell: (d) => html`<${Ago} at=${d.asked_at} />`, number: true },
 ];
@@ -31,10 +35,14 @@ const columns = [
 export function Drills({ query }) {
     const user = query.get("user") || "";
     const of = useData(withQuery("/api/v1/drills", { user, limit: 200 }), { on: ["job", "event"] });
-    return html`<${PageHead} title="Drills" note="Jobs stopped on purpose to see whether they come back" />
+    return html`<${PageHead} title="Drills"
+        note="Jobs stopped on purpose to see whether they come back" />
         <${Filters}><${Field} name="user" label="User" value=${user} /></${Filters}>
-        <${Loaded} of=${of}>${({ drills }) => html`<${Card} title="Drills"><${Table} caption="Drills" columns=${columns}
-            rows=${drills} rowKey=${(d) => d.job + "." + d.number} empty=${html`<${Empty} title="No drills">
-                <code>belay drill JOB</code>, or the button on a job's page, stops a running job and checks that
+        <${Loaded} of=${of}>${({ drills }) =>
+            html`<${Card} title="Drills"><${Table} caption="Drills" columns=${columns}
+            rows=${drills} rowKey=${(d) => d.job + "." + d.number}
+                empty=${html`<${Empty} title="No drills">
+                <code>belay drill JOB</code>, or the button on a job's page, stops a running job and
+                    checks that
                 it resumes.</${Empty}>`} /></${Card}>`}</${Loaded}>`;
 }

@@ -23,8 +23,10 @@ export function Node({ params }) {
     const all = useData(live.data && !here ? "/api/v1/nodes?state=all" : null);
     return html`<${Loaded} of=${here || !live.data ? live : all}>${({ nodes }) => {
         const found = nodes.filter(isHere), node = found[found.length - 1];
-        return node ? html`<${Shown} node=${node} done=${live.reload} />` : html`<${PageHead} title=${"Node " + params.id} />
-            <${Empty} title="There is no such node">It may have left so long ago that its row was deleted.
+        return node ? html`<${Shown} node=${node} done=${live.reload} />`
+            : html`<${PageHead} title=${"Node " + params.id} />
+            <${Empty} title="There is no such node">It may have left so long ago that its row was
+                deleted.
                 <a href="/console/nodes">See all nodes</a>.</${Empty}>`;
     }}</${Loaded}>`;
 }
@@ -33,12 +35,14 @@ function Shown({ node, done }) {
     return html`<${PageHead} title=${"Node " + node.name}
             note=${html`<${NodeState} node=${node} /> in pool <${PoolLink} pool=${node.pool} />`}>
             <${NodeActions} node=${node} done=${done} /></${PageHead}>
-        ${nodeTroubles(node).map((text) => html`<p class="notice notice-warn" key=${text}>${text}</p>`)}
+        ${nodeTroubles(node).map((text) => html`<p class="notice notice-warn"
+            key=${text}>${text}</p>`)}
         ${node.reservation && html`<p class="notice">Reserved for maintenance:
             <a href="/console/reservations">${node.reservation}</a> ${node.reservation_text}</p>`}
         <${Figures} node=${node} />
         ${!node.gone_at && html`<${Jobs} node=${node} />`}
-        <div class="columns"><${About} node=${node} />${node.instance && html`<${Machine} node=${node} />`}</div>
+        <div class="columns"><${About} node=${node} />${node.instance &&
+            html`<${Machine} node=${node} />`}</div>
         <${Events} node=${node} />`;
 }
 
@@ -49,11 +53,14 @@ function Figures({ node: n }) {
         ${!n.gone_at && html`<${Stat} name="Jobs" value=${count(n.jobs)} />`}
         ${row("CPUs", n.cpus, n.cpus_free)} ${row("GPUs", n.gpus, n.gpus_free)}
         ${row("Memory", n.memory_mib, n.memory_free_mib, mebibytes)}
-        ${Object.keys(n.resources).map((name) => row(name, n.resources[name], n.resources_free && n.resources_free[name]))}
-        <${Stat} name="Used by jobs" value=${count(Math.round(n.usage.cpu_milli / 100) / 10) + " CPUs"}
+        ${Object.keys(n.resources).map((name) =>
+            row(name, n.resources[name], n.resources_free && n.resources_free[name]))}
+        <${Stat} name="Used by jobs" value=${count(Math.round(n.usage.cpu_milli / 100) / 10) +
+            " CPUs"}
             note=${mebibytes(n.usage.memory_bytes / 1048576)} />
         <${Stat} name="Price" value=${rate(n.price_uusd_h)} note=${n.market} />
-        ${n.watts !== null && html`<${Stat} name="Power" value=${count(n.watts) + " W"} note=${n.rack && "rack " + n.rack} href="/console/racks" />`}
+        ${n.watts !== null && html`<${Stat} name="Power" value=${count(n.watts) + " W"}
+            note=${n.rack && "rack " + n.rack} href="/console/racks" />`}
     </${Stats}>`;
 }
 
@@ -70,14 +77,18 @@ const jobColumns = [
 
 function Jobs({ node }) {
     const jobs = useData(`/api/v1/jobs?node=${node.id}&limit=200`, { on: ["job", "node"] });
-    return html`<${Card} title="Jobs on it"><${Loaded} of=${jobs}>${(d) => html`<${Table} caption="Jobs on this node"
-        columns=${jobColumns} rows=${d.jobs} rowKey=${(j) => j.id} empty=${html`<${Empty} title="No job is on it" />`} />`}</${Loaded}></${Card}>`;
+    return html`<${Card} title="Jobs on it"><${Loaded}
+        of=${jobs}>${(d) => html`<${Table} caption="Jobs on this node"
+        columns=${jobColumns} rows=${d.jobs} rowKey=${(j) => j.id}
+            empty=${html`<${Empty} title="No job is on it" />`} />`}</${Loaded}></${Card}>`;
 }
 
 function About({ node: n }) {
-    const criu = { unknown: null, no: "no", cpu: "of CPU jobs", gpu: "of CPU and GPU jobs" }[n.criu];
+    const criu = { unknown: null, no: "no", cpu: "of CPU jobs",
+        gpu: "of CPU and GPU jobs" }[n.criu];
     const rows = [
-        ["GPUs", n.gpus > 0 && [n.gpu_model, n.gpu_memory_mib && mebibytes(n.gpu_memory_mib)].filter(Boolean).join(", ")],
+        ["GPUs", n.gpus > 0 && [n.gpu_model, n.gpu_memory_mib &&
+            mebibytes(n.gpu_memory_mib)].filter(Boolean).join(", ")],
         ["Features", n.features.join(", ")],
         ["Saves by CRIU", criu && criu + (n.criu_text ? ": " + n.criu_text : "")],
         ["Address", n.address],
@@ -92,7 +103,8 @@ function About({ node: n }) {
 }
 
 function Machine({ node }) {
-    const list = useData("/api/v1/instances?state=" + (node.gone_at ? "all" : "live"), { on: ["instance"] });
+    const list = useData("/api/v1/instances?state=" + (node.gone_at ? "all" : "live"),
+        { on: ["instance"] });
     return html`<${Card} title="Its machine"><${Loaded} of=${list}>${({ instances }) => {
         const i = instances.find((one) => one.id === node.instance);
         return i ? html`<${Facts} rows=${instanceColumns.map((c) => [c.name, c.cell(i)])} />`
@@ -103,6 +115,8 @@ function Machine({ node }) {
 function Events({ node }) {
     const of = useData(`/api/v1/events?node=${node.id}&tail=50`,
         { on: ["event"], concerns: (e) => !e || !("node" in e) || e.node === node.id });
-    return html`<${Card} title="Events" more=${html`<a href=${"/console/events?node=" + node.id}>All</a>`}>
-        <${Loaded} of=${of}>${(d) => html`<${EventList} events=${d.events} here=${node.id} />`}</${Loaded}></${Card}>`;
+    return html`<${Card} title="Events" more=${html`<a href=${"/console/events?node=" +
+        node.id}>All</a>`}>
+        <${Loaded} of=${of}>${(d) => html`<${EventList} events=${d.events}
+            here=${node.id} />`}</${Loaded}></${Card}>`;
 }

@@ -14,8 +14,10 @@ const ROW_PX = 37; // of .table-long td in table.css
 const SHOW = [["live", "live"], ["troubled", "in trouble"], ["all", "also gone"]];
 
 export function Nodes({ query }) {
-    const show = query.get("state") || "live", pool = query.get("pool") || "", name = query.get("name") || "";
-    const list = useData("/api/v1/nodes?state=" + (show === "all" ? "all" : "live"), { on: ["node", "job"] });
+    const show = query.get("state") || "live", pool = query.get("pool") || "",
+        name = query.get("name") || "";
+    const list = useData("/api/v1/nodes?state=" + (show === "all" ? "all" : "live"),
+        { on: ["node", "job"] });
     return html`<${PageHead} title="Nodes" />
         <${Loaded} of=${list} lines=${8}>${({ nodes }) => {
             const shown = filtered(nodes, { show, pool, name });
@@ -26,7 +28,8 @@ export function Nodes({ query }) {
                     <${Field} name="name" label="Name" value=${name} type="search" />
                 </${Filters}>
                 ${shown.length === 0 ? html`<${Nothing} any=${nodes.length > 0} />`
-                    : html`<${LongTable} caption="Nodes" columns=${nodeColumns} rows=${shown} rowKey=${(n) => n.id} rowHeight=${ROW_PX} />`}`;
+                    : html`<${LongTable} caption="Nodes" columns=${nodeColumns} rows=${shown}
+                        rowKey=${(n) => n.id} rowHeight=${ROW_PX} />`}`;
         }}</${Loaded}>`;
 }
 
@@ -39,19 +42,28 @@ export function filtered(nodes, { show, pool, name }) {
 
 function Figures({ nodes }) {
     const sum = (fn) => nodes.reduce((total, n) => total + (fn(n) || 0), 0);
-    const gpus = sum((n) => n.gpus), troubled = nodes.filter((n) => nodeTroubles(n).length > 0).length;
+    const gpus = sum((n) => n.gpus), troubled = nodes.filter((n) =>
+        nodeTroubles(n).length > 0).length;
     return html`<${Stats}>
-        <${Stat} name="Nodes" value=${count(nodes.length)} note=${count(nodes.filter((n) => n.jobs > 0).length) + " with jobs"} />
+        <${Stat} name="Nodes" value=${count(nodes.length)}
+            note=${count(nodes.filter((n) => n.jobs > 0).length) + " with jobs"} />
         <${Stat} name="In trouble" value=${count(troubled)} href="/console/nodes?state=troubled" />
-        <${Stat} name="CPUs in use" value=${count(sum((n) => n.cpus - (n.cpus_free ?? n.cpus))) + " of " + count(sum((n) => n.cpus))} />
-        ${gpus > 0 && html`<${Stat} name="GPUs in use" value=${count(sum((n) => n.gpus - (n.gpus_free ?? n.gpus))) + " of " + count(gpus)} />`}
+        <${Stat} name="CPUs in use" value=${count(sum((n) => n.cpus - (n.cpus_free ?? n.cpus))) +
+            " of " + count(sum((n) => n.cpus))} />
+        ${gpus > 0 && html`<${Stat} name="GPUs in use"
+            value=${count(sum((n) => n.gpus - (n.gpus_free ?? n.gpus))) + " of " + count(gpus)} />`}
         <${Stat} name="Cost now" value=${rate(sum((n) => n.price_uusd_h))} />
-        ${nodes.some((n) => n.watts !== null) && html`<${Stat} name="Power" value=${count(sum((n) => n.watts)) + " W"} href="/console/racks" />`}
+        ${nodes.some((n) => n.watts !== null) &&
+            html`<${Stat} name="Power" value=${count(sum((n) => n.watts)) + " W"}
+                href="/console/racks" />`}
     </${Stats}>`;
 }
 
 function Nothing({ any }) {
-    return any ? html`<${Empty} title="No node is like that">Remove a filter to see more.</${Empty}>`
-        : html`<${Empty} title="No nodes yet">belayd launches the machines of elastic pools when jobs need them;
-            a machine of your own joins with a token of <code>belay token create --join</code>.</${Empty}>`;
+    return any ? html`<${Empty} title="No node is like that">Remove a filter to see
+        more.</${Empty}>`
+        : html`<${Empty} title="No nodes yet">belayd launches the machines of elastic pools when
+            jobs need them;
+            a machine of your own joins with a token of <code>belay token create
+                --join</code>.</${Empty}>`;
 }

@@ -20,7 +20,8 @@ const columns = [
     { name: "GPUs", cell: (p) => p.now && html`<${Share} name="GPUs" ...${free(p.now.gpus)} />` },
     { name: "Keeps", cell: (p) => baseLoadText(p.base_load) },
     { name: "Cost", cell: (p) => p.now && rate(p.now.uusd_h), number: true },
-    { name: "Limit", cell: (p) => p.max_uusd_per_hour !== null && rate(p.max_uusd_per_hour), number: true },
+    { name: "Limit", cell: (p) => p.max_uusd_per_hour !== null && rate(p.max_uusd_per_hour),
+        number: true },
 ];
 
 function free({ total, used }) {
@@ -28,7 +29,8 @@ function free({ total, used }) {
 }
 
 function nodes(p) {
-    const now = p.now ? count(p.now.nodes.up) + (p.now.coming ? ` + ${p.now.coming} coming` : "") : "";
+    const now = p.now ? count(p.now.nodes.up) + (p.now.coming ? ` + ${p.now.coming} coming` : "")
+        : "";
     return p.max_nodes === null ? now : `${now} of ${count(p.max_nodes)}`;
 }
 
@@ -39,14 +41,16 @@ function State({ pool }) {
 }
 
 export function Pools() {
-    const pools = useData("/api/v1/pools", { on: ["node", "instance"] });
+    const pools = useData("/api/v1/pools", { on: ["node", "instance", "pool"] });
     const summary = useData("/api/v1/summary", { on: ["summary"] });
     return html`<${PageHead} title="Pools" />
         <${Loaded} of=${pools}>${(d) => {
             const now = new Map(summary.data ? summary.data.pools.map((p) => [p.pool, p]) : []);
             const rows = d.pools.map((p) => ({ ...p, now: now.get(p.name) }));
-            return html`<${Card} title="Pools"><${Table} caption="Pools" columns=${columns} rows=${rows}
-                rowKey=${(p) => p.name} empty=${html`<${Empty} title="No pools">belayd's configuration has none.
+            return html`<${Card} title="Pools"><${Table} caption="Pools" columns=${columns}
+                rows=${rows}
+                rowKey=${(p) => p.name} empty=${html`<${Empty}
+                    title="No pools">belayd's configuration has none.
                     docs/how-to/pools-and-users.md says how to add one.</${Empty}>`} /></${Card}>`;
         }}</${Loaded}>`;
 }

@@ -13,25 +13,32 @@ export function Racks() {
     const nodes = useData("/api/v1/nodes", { on: ["node", "job"] });
     return html`<${PageHead} title="Racks" note="Power and heat of your own machines" />
         <${Loaded} of=${racks}>${({ racks: list }) => (list.length === 0
-            ? html`<${Empty} title="No racks">belayd's configuration has no section <code>racks</code>: it names
+            ? html`<${Empty} title="No racks">belayd's configuration has no
+                section <code>racks</code>: it names
                 the nodes of a rack and its power limit, and belay keeps jobs within it.</${Empty}>`
-            : html`<${Loaded} of=${nodes}>${(d) => html`<${Figures} racks=${list} nodes=${d.nodes} />
-                <${Legend} /><div class="columns">${list.map((r) => html`<${Rack} key=${r.name} rack=${r}
-                    nodes=${d.nodes.filter((n) => n.rack === r.name)} />`)}</div>`}</${Loaded}>`)}</${Loaded}>`;
+            : html`<${Loaded} of=${nodes}>${(d) =>
+                html`<${Figures} racks=${list} nodes=${d.nodes} />
+                <${Legend} /><div class="columns">${list.map((r) =>
+                    html`<${Rack} key=${r.name} rack=${r}
+                    nodes=${d.nodes.filter((n) =>
+                        n.rack === r.name)} />`)}</div>`}</${Loaded}>`)}</${Loaded}>`;
 }
 
 function Figures({ racks, nodes }) {
     const sum = (name) => racks.reduce((total, r) => total + r[name], 0);
     const hot = nodes.filter((n) => n.rack && n.throttled !== "none").length;
     return html`<${Stats}>
-        <${Stat} name="Racks" value=${count(racks.length)} note=${plural(sum("joined"), "node") + " joined"} />
+        <${Stat} name="Racks" value=${count(racks.length)}
+            note=${plural(sum("joined"), "node") + " joined"} />
         <${Stat} name="Power" value=${count(sum("watts")) + " W"}
-            note=${percent(sum("watts") / sum("max_watts")) + " of " + count(sum("max_watts")) + " W"} />
+            note=${percent(sum("watts") / sum("max_watts")) + " of " + count(sum("max_watts")) +
+                " W"} />
         <${Stat} name="Throttled" value=${plural(hot, "node")} />
     </${Stats}>`;
 }
 
-const LEGEND = [["power-idle", "without load"], ["power-jobs", "of jobs"], ["power-measured", "measured beyond that"]];
+const LEGEND = [["power-idle", "without load"], ["power-jobs", "of jobs"],
+    ["power-measured", "measured beyond that"]];
 
 function Legend() {
     return html`<ul class="legend">${LEGEND.map(([mark, text]) => html`<li key=${mark}>

@@ -8,7 +8,8 @@ import { Meter } from "./stat.js";
 import { Ago } from "./time.js";
 
 const SILENT_MS = 10000; // an agent calls each few seconds
-const THROTTLED = { heat: "its GPUs are too hot", power: "its GPUs lack power", board: "its board slows its GPUs down" };
+const THROTTLED = { heat: "its GPUs are too hot", power: "its GPUs lack power",
+    board: "its board slows its GPUs down" };
 
 /** @param node with id and name */
 export function NodeLink({ node }) {
@@ -22,13 +23,15 @@ export function PoolLink({ pool }) {
 /** A filter by pool: those of these rows. */
 export function PoolChoice({ rows, pool }) {
     const pools = [...new Set(rows.map((row) => row.pool))].sort();
-    return html`<${Choice} name="pool" label="Pool" value=${pool} options=${[["", "all"], ...pools.map((p) => [p, p])]} />`;
+    return html`<${Choice} name="pool" label="Pool" value=${pool}
+        options=${[["", "all"], ...pools.map((p) => [p, p])]} />`;
 }
 
 export function NodeState({ node }) {
     const draining = node.drain && node.state === "up";
     return html`<${Badge} word=${draining ? "draining" : node.state}
-        tone=${!draining && node.state === "up" && nodeTroubles(node).length > 0 ? "warn" : undefined} />`;
+        tone=${!draining && node.state === "up" && nodeTroubles(node).length > 0 ? "warn"
+            : undefined} />`;
 }
 
 /** What is wrong with a node, or will be: texts, the most urgent first. */
@@ -66,17 +69,23 @@ export const nodeColumns = [
     { name: "Node", size: 130, cell: (n) => html`<${NodeLink} node=${n} />` },
     { name: "State", size: 95, cell: (n) => html`<${NodeState} node=${n} />` },
     { name: "Pool", size: 100, cell: (n) => html`<${PoolLink} pool=${n.pool} />` },
-    { name: "Price", size: 140, cell: (n) => (n.price_uusd_h ? rate(n.price_uusd_h) + " " : "") + n.market },
+    { name: "Price", size: 140, cell: (n) => (n.price_uusd_h ? rate(n.price_uusd_h) + " " : "") +
+        n.market },
     { name: "Jobs", size: 50, cell: (n) => count(n.jobs), number: true },
-    { name: "CPUs", size: 130, cell: (n) => html`<${Share} name="CPUs" total=${n.cpus} free=${n.cpus_free} />` },
-    { name: "GPUs", size: 110, cell: (n) => html`<${Share} name="GPUs" total=${n.gpus} free=${n.gpus_free} />` },
-    { name: "Memory", size: 215, cell: (n) => html`<${Share} name="Memory" total=${n.memory_mib} free=${n.memory_free_mib} text=${mebibytes} />` },
+    { name: "CPUs", size: 130, cell: (n) => html`<${Share} name="CPUs" total=${n.cpus}
+        free=${n.cpus_free} />` },
+    { name: "GPUs", size: 110, cell: (n) => html`<${Share} name="GPUs" total=${n.gpus}
+        free=${n.gpus_free} />` },
+    { name: "Memory", size: 215, cell: (n) =>
+        html`<${Share} name="Memory" total=${n.memory_mib} free=${n.memory_free_mib}
+            text=${mebibytes} />` },
     { name: "Notes", cell: (n) => html`<${Notes} node=${n} />`, wide: true },
 ];
 
 function Notes({ node }) {
     if (node.gone_at)
         return html`gone <${Ago} at=${node.gone_at} />`;
-    const texts = [...nodeTroubles(node), node.reservation && "reserved: " + node.reservation].filter(Boolean);
+    const texts = [...nodeTroubles(node), node.reservation && "reserved: " +
+        node.reservation].filter(Boolean);
     return html`<span class="clip" title=${texts.join("; ")}>${texts.join("; ")}</span>`;
 }

@@ -11,8 +11,10 @@ export function NodeActions({ node, done }) {
     const of = useAsk(done);
     if (!hasRole("operator") || node.gone_at)
         return null;
-    const questions = [node.drain ? undrain(node) : drain(node), node.jobs === 0 && remove(node)].filter(Boolean);
-    return html`${questions.map((q) => html`<${AskButton} key=${q.verb} of=${of} question=${q} label=${q.verb} />`)}
+    const questions = [node.drain ? undrain(node) : drain(node), node.jobs === 0 &&
+        remove(node)].filter(Boolean);
+    return html`${questions.map((q) => html`<${AskButton} key=${q.verb} of=${of} question=${q}
+        label=${q.verb} />`)}
         ${of.dialog}`;
 }
 
@@ -22,7 +24,8 @@ function change(node, what) {
 
 function drain(node) {
     return { title: "Drain node " + node.name, verb: "Drain", act: change(node, "drain"),
-        body: html`<p>${node.jobs > 0 && `Its ${plural(node.jobs, "job")} will be saved and moved to other nodes. `}
+        body: html`<p>${node.jobs > 0 && `Its ${plural(node.jobs,
+            "job")} will be saved and moved to other nodes. `}
             No job is placed there until it is undrained.</p>` };
 }
 
@@ -32,7 +35,9 @@ function undrain(node) {
 }
 
 function remove(node) {
-    return { title: "Delete node " + node.name, verb: "Delete", danger: true, act: change(node, "delete"),
-        body: html`<p>The node leaves the cluster. ${node.instance ? "Its machine is ended at its provider."
+    return { title: "Delete node " + node.name, verb: "Delete", danger: true,
+        act: change(node, "delete"),
+        body: html`<p>The node leaves the cluster. ${node.instance
+            ? "Its machine is ended at its provider."
             : "Its agent needs a new join token to come back."}</p>` };
 }

@@ -17,7 +17,8 @@ export function OfferState({ offer: o }) {
     if (o.withdrawn)
         return html`<${Badge} word="withdrawn" tone="plain" />`;
     if (o.avoided_until)
-        return html`<span><${Badge} word="avoided" tone="warn" /> tried again <${Ago} at=${o.avoided_until} /></span>`;
+        return html`<span><${Badge} word="avoided" tone="warn" /> tried again <${Ago}
+            at=${o.avoided_until} /></span>`;
     return html`<${Badge} word="open" tone="good" />`;
 }
 
@@ -46,7 +47,8 @@ const offerColumns = [
     { name: "Offer", cell: offerName, wide: true },
     { name: "State", cell: (o) => html`<${OfferState} offer=${o} />` },
     { name: "CPUs", cell: (o) => count(o.cpus), number: true },
-    { name: "GPUs", cell: (o) => (o.gpus ? `${count(o.gpus)} ${o.gpu_model || ""}` : ""), number: true },
+    { name: "GPUs", cell: (o) => (o.gpus ? `${count(o.gpus)} ${o.gpu_model || ""}` : ""),
+        number: true },
     { name: "Price", cell: (o) => rate(o.price_uusd_h), number: true },
     { name: "Below on-demand", cell: below, number: true },
     { name: "With lost work", cell: (o) => rate(o.effective_uusd_h), number: true },
@@ -61,6 +63,7 @@ export function Offers({ offers, pool }) {
     return html`<${Table} caption="Offers" columns=${columns} rows=${offers}
         rowKey=${(o) => [o.pool, o.zone, o.type, o.market].join("|")}
         empty=${html`<${Empty} title="No offers">Only elastic pools have offers.</${Empty}>`} />
-        <p class="hint">Price with lost work: what an hour of useful work costs, with boots, and with the
+        <p class="hint">Price with lost work: what an hour of useful work costs, with boots, and
+            with the
             work that reclaims undo. belay launches the cheapest by this price.</p>`;
 }

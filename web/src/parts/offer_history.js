@@ -20,7 +20,8 @@ export function OfferHistory({ pool, query }) {
     return html`<${Card} title="Price and reclaim history" more=${html`<${Filters}>
             <${Choice} name="days" label="Period" value=${days} options=${DAYS} /></${Filters}>`}>
         <${Loaded} of=${of}>${(d) => (d.offers.length === 0
-            ? html`<${Empty} title="No machine was asked for in this time">belay sees prices and reclaims of
+            ? html`<${Empty} title="No machine was asked for in this time">belay sees prices and
+                reclaims of
                 the machines that it launches.</${Empty}>`
             : html`<${Charts} history=${d} />`)}</${Loaded}></${Card}>`;
 }
@@ -28,18 +29,22 @@ export function OfferHistory({ pool, query }) {
 function Charts({ history }) {
     const shown = useMemo(() => busiest(history.offers, SHOWN_MAX), [history]);
     const prices = useMemo(() => priceSeries(shown, Date.now()), [shown]);
-    const ends = useMemo(() => outcomeSeries(shown, Date.parse(history.since), Date.now()), [shown]);
+    const ends = useMemo(() => outcomeSeries(shown, Date.parse(history.since), Date.now()),
+        [shown]);
     const left = history.offers.length - shown.length;
     const sum = (name) => shown.reduce((total, o) => total + o[name].length, 0);
     return html`<h3>Price an hour</h3>
         <${Chart} name="Price of offers" kind="step" format=${money}
             range=${ends.range} ...${prices} />
         <h3>Machines</h3>
-        <p class="hint">${plural(sum("launched"), "machine")} came, ${count(sum("reclaimed"))} of them
+        <p class="hint">${plural(sum("launched"), "machine")} came, ${count(sum("reclaimed"))} of
+            them
             were taken back; ${plural(sum("refused"), "time")} none came.</p>
         <${Chart} name="Machines that came, were taken back, or did not come" kind="bars"
             format=${count} times=${ends.times} series=${ends.series} />
-        ${left > 0 && html`<p class="hint">Shown are the ${count(shown.length)} offers with most machines;
+        ${left > 0 && html`<p class="hint">Shown are the ${count(shown.length)} offers with most
+            machines;
             ${count(left)} more are left out.</p>`}
-        ${history.more && html`<p class="hint">There were more machines than the newest that are examined.</p>`}`;
+        ${history.more && html`<p class="hint">There were more machines than the newest that are
+            examined.</p>`}`;
 }

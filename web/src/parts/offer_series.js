@@ -12,7 +12,8 @@ export function busiest(offers, most) {
 /** One step line an offer, up to now. */
 export function priceSeries(offers, nowMs) {
     const at = (p) => Date.parse(p.at);
-    const times = [...new Set([...offers.flatMap((o) => o.prices.map(at)), nowMs])].sort((a, b) => a - b);
+    const times = [...new Set([...offers.flatMap((o) => o.prices.map(at)), nowMs])].sort((a, b) =>
+        a - b);
     const series = offers.map((o) => {
         let i = 0, price = null;
         const values = times.map((t) => {
@@ -27,8 +28,10 @@ export function priceSeries(offers, nowMs) {
 
 /** Numbers of machines in each hour, or each day of a long period. */
 export function outcomeSeries(offers, fromMs, toMs) {
-    const first = Math.min(...offers.flatMap((o) => [...o.launched, ...o.refused]).map(Date.parse), toMs);
-    const begin = Math.max(fromMs, Math.min(first, toMs - SHOWN_LEAST_MS)), step = toMs - begin > 4 * DAY_MS ? DAY_MS : HOUR_MS;
+    const first = Math.min(...offers.flatMap((o) => [...o.launched, ...o.refused]).map(Date.parse),
+        toMs);
+    const begin = Math.max(fromMs, Math.min(first, toMs - SHOWN_LEAST_MS)),
+        step = toMs - begin > 4 * DAY_MS ? DAY_MS : HOUR_MS;
     const from = Math.floor(begin / step) * step, n = Math.floor((toMs - from) / step) + 1;
     const times = Array.from({ length: n }, (_, i) => from + i * step);
     const counts = (name) => {

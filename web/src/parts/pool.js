@@ -8,7 +8,8 @@ import { Ago, Moment } from "./time.js";
 export function baseLoadText(base) {
     if (!base)
         return "";
-    return [base.min_nodes > 0 && plural(base.min_nodes, "node"), base.warm_nodes > 0 && `${base.warm_nodes} warm`,
+    return [base.min_nodes > 0 && plural(base.min_nodes, "node"), base.warm_nodes > 0 &&
+        `${base.warm_nodes} warm`,
         base.window && `in window ${base.window}`].filter(Boolean).join(", ");
 }
 
@@ -26,10 +27,12 @@ export function NextBaseLoad({ base }) {
 export function FailedBoots({ boots: b }) {
     if (!b)
         return null;
-    return html`<div class="notice notice-bad"><p><b>${plural(b.failed, "machine")} in a row failed to boot.</b>
+    return html`<div class="notice notice-bad"><p><b>${plural(b.failed, "machine")} in a row failed
+        to boot.</b>
             ${b.text && ` The last: ${b.text}.`}
             ${b.one_at_a_time && " Machines are launched one at a time, after waits that double."}
-            ${b.next_launch_at && html` The next is launched <${Ago} at=${b.next_launch_at} />.`}</p>
+            ${b.next_launch_at && html` The next is launched <${Ago}
+                at=${b.next_launch_at} />.`}</p>
         ${b.console && html`<details><summary>The end of its console</summary>
             <pre class="code-block" tabindex="0">${b.console}</pre></details>`}</div>`;
 }

@@ -13,10 +13,11 @@ export function tileState(node) {
     return node.jobs > 0 ? "busy" : "idle";
 }
 
-const TONES = { heat: "bad", power: "bad", board: "bad", lost: "bad", noticed: "warn", draining: "warn", trouble: "warn",
+const TONES = { heat: "bad", power: "bad", board: "bad", lost: "bad", noticed: "warn",
+    draining: "warn", trouble: "warn",
     busy: "busy", idle: "plain" };
 
-/** The parts of a rack's draw in watts: without load, computed from its jobs, measured beyond that. */
+/** The parts of a rack's draw in watts: without load, by its jobs, measured beyond that. */
 export function drawOf(rack) {
     const computed = rack.watts - rack.measured_watts;
     const idle = Math.min(rack.idle_watts, computed);
@@ -38,13 +39,16 @@ export function RackTiles({ rack, nodes }) {
     const missing = Math.max(0, rack.nodes - nodes.length);
     return html`<ul class="rack" aria-label=${"Nodes of rack " + rack.name}>
         ${nodes.map((n) => html`<${Tile} key=${n.id} node=${n} />`)}
-        ${missing > 0 && html`<li class="tile-missing">${plural(missing, "node")} not joined</li>`}</ul>`;
+        ${missing > 0 && html`<li class="tile-missing">${plural(missing, "node")} not
+            joined</li>`}</ul>`;
 }
 
 function Tile({ node }) {
     const state = tileState(node);
-    const more = [plural(node.jobs, "job"), node.watts !== null && count(node.watts) + " W", ...nodeTroubles(node)];
-    return html`<li><a class=${classes("tile", "tile-" + (TONES[state] || "warn"))} href=${"/console/nodes/" + node.id}
+    const more = [plural(node.jobs, "job"), node.watts !== null && count(node.watts) + " W",
+        ...nodeTroubles(node)];
+    return html`<li><a class=${classes("tile", "tile-" + (TONES[state] || "warn"))}
+        href=${"/console/nodes/" + node.id}
         title=${more.filter(Boolean).join("; ")}><b>${node.name}</b>
         <span>${state}${node.watts !== null && `, ${count(node.watts)} W`}</span></a></li>`;
 }

@@ -7,7 +7,8 @@ const HOUR_MS = 3600000;
 
 export function ReservationForm() {
     return html`
-        <${FormRow} label="Name"><input name="name" required maxlength="63" pattern="[A-Za-z0-9][A-Za-z0-9._\\-]*"
+        <${FormRow} label="Name"><input name="name" required maxlength="63"
+            pattern="[A-Za-z0-9][A-Za-z0-9._\\-]*"
             autocomplete="off" placeholder="firmware-november" /></${FormRow}>
         <${FormRow} label="Nodes" hint="A list such as n1,n[3-5]. Leave it out to reserve a pool.">
             <input name="nodes" maxlength="4000" autocomplete="off" /></${FormRow}>
@@ -15,13 +16,17 @@ export function ReservationForm() {
             <input name="pool" maxlength="63" autocomplete="off" /></${FormRow}>
         <${FormRow} label="From" hint=${`In your zone, ${zone()}. Empty: now.`}>
             <input name="from" type="datetime-local" /></${FormRow}>
-        <${FormRow} label="Hours"><input name="hours" type="number" min="0.1" max="8784" step="any" required value="2" /></${FormRow}>
+        <${FormRow} label="Hours"><input name="hours" type="number" min="0.1" max="8784" step="any"
+            required value="2" /></${FormRow}>
         <${FormRow} label="Repeat"><select name="every"><option value="never">never</option>
             <option value="week">every week</option></select></${FormRow}>
-        <${FormRow} label="Reason" hint="Shown to all users."><input name="reason" maxlength="127" /></${FormRow}>
-        <${FormRow} label="Users who may use the nodes meanwhile" hint="Separated by commas; may be empty.">
+        <${FormRow} label="Reason" hint="Shown to all users."><input name="reason"
+            maxlength="127" /></${FormRow}>
+        <${FormRow} label="Users who may use the nodes meanwhile"
+            hint="Separated by commas; may be empty.">
             <input name="users" maxlength="1100" autocomplete="off" /></${FormRow}>
-        <p>Jobs that would still run at its start are not started on these nodes; running ones are saved
+        <p>Jobs that would still run at its start are not started on these nodes; running ones are
+            saved
             and moved. Jobs that cannot be saved are listed as in the way.</p>`;
 }
 
