@@ -26,7 +26,7 @@ export function timeline(detail, events, nowMs) {
         row.marks = events.filter((e) => e.attempt === attempt.attempt && MARKS[e.kind])
             .map((e) => ({ kind: e.kind, at: ms(e.at), text: MARKS[e.kind] + ": " + e.text }));
         addSaves(row, events);
-        free = ms(attempt.ended_at, to);
+        free = Math.max(free, ms(attempt.ended_at, to));
         return row;
     });
     if (job.state !== "ended" && free < to && job.state === "pending")
@@ -35,8 +35,8 @@ export function timeline(detail, events, nowMs) {
 }
 
 function rowOf(a, next, free, to) {
-    const ended = ms(a.ended_at, to), started = Math.min(ms(a.started_at, ended), ended);
-    const assigned = Math.min(ms(a.assigned_at, ended), ended), r = a.restart;
+    const ended = Math.max(free, ms(a.ended_at, to)), within = (t, least) => Math.max(least, Math.min(t, ended));
+    const assigned = within(ms(a.assigned_at, ended), free), started = within(ms(a.started_at, ended), assigned), r = a.restart;
     const boot = Math.max(free, assigned - (r ? r.launch_ms + r.boot_ms + r.agent_ms + r.place_ms : 0));
     const lost = next && next.restart ? Math.max(started, ended - next.restart.lost_ms) : ended;
     const spans = [
