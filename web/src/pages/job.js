@@ -82,9 +82,14 @@ const attemptColumns = [
     { name: "Why it ended", cell: (a) => a.text || "", wide: true },
 ];
 
+/** About what a pixel of the timeline is. */
+function pixelMs(job) {
+    return Math.max(1000, Math.round((Date.now() - Date.parse(job.submitted_at)) / 600000) * 1000);
+}
+
 function Attempts({ d }) {
     const events = useData("/api/v1/jobs/" + d.job.id + "/events?tail=500", { on: ["event"], concerns: (e) => !e || e.job === d.job.id });
-    const now = useNow();
+    const now = useNow(pixelMs(d.job));
     const line = timeline(d, events.data ? events.data.events : [], d.job.state === "ended" ? Date.parse(d.job.ended_at) : now);
     return html`<${Card} title="Attempts">
         <${Gantt} line=${line} describe=${(row, span) => costOf(d, row, span)} />

@@ -1,38 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times in the viewer's zone, with the absolute time on hover; all that are shown count on together.
-import { html, useEffect, useState } from "../dom.js";
+import { html, useEffect, useRef, useState } from "../dom.js";
 import { NONE, absolute, duration, relative, shortTime } from "../format.js";
 
 const TICK_MS = 1000;
 const tickers = new Set();
 let timer = 0;
 
-/** The present moment in ms, anew each second. */
-export function useNow() {
-    const [now, setNow] = useState(Date.now());
+/** What `of` makes of the present moment; the component is drawn again when that changes. */
+function useTicking(of) {
+    const latest = useRef(of), [, setShown] = useState(null);
+    latest.current = of;
     useEffect(() => {
-        tickers.add(setNow);
+        const tick = (now) => setShown(latest.current(now));
+        tickers.add(tick);
         timer = timer || setInterval(() => {
-            const at = Date.now();
+            const now = Date.now();
             for (const ticker of document.hidden ? [] : tickers)
-                ticker(at);
+                ticker(now);
         }, TICK_MS);
         return () => {
-            tickers.delete(setNow);
+            tickers.delete(tick);
             if (tickers.size === 0) {
                 clearInterval(timer);
                 timer = 0;
             }
         };
     }, []);
-    return now;
+    return of(Date.now());
+}
+
+/** The present moment in ms, anew each `step` ms, of at least a second. */
+export function useNow(step = TICK_MS) {
+    return useTicking((now) => now - now % step);
 }
 
 /** @param at of the API, "2026-11-27T09:15:03.000Z", or null */
 export function Ago({ at }) {
-    const now = useNow();
-    return at ? html`<time datetime=${at} title=${absolute(Date.parse(at))}>${relative(Date.parse(at), now)}</time>`
-        : NONE;
+    const text = useTicking((now) => (at ? relative(Date.parse(at), now) : NONE));
+    return at ? html`<time datetime=${at} title=${absolute(Date.parse(at))}>${text}</time>` : NONE;
 }
 
 export function Moment({ at }) {
@@ -42,6 +48,6 @@ export function Moment({ at }) {
 
 /** The time from one moment to another, or to now. */
 export function Lasted({ from, to }) {
-    const now = useNow();
-    return from ? duration((to ? Date.parse(to) : Math.max(now, Date.parse(from))) - Date.parse(from)) : NONE;
+    const begin = Date.parse(from);
+    return useTicking((now) => (from ? duration(Math.max(0, (to ? Date.parse(to) : now) - begin)) : NONE));
 }
