@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A view is written at once when it was quiet, and then once in this time: each write costs a system
- * call and a record of TLS for each of its streams. */
-#define PACE_MS 500
+/* A view is written at once when it was quiet, and then once in PACE_MS, or less often where there
+ * are more streams than WRITES_A_S allows: each write costs a system call and a record of TLS. */
+#define PACE_MS 250
+#define WRITES_A_S 200
 #define TICK_MS 1000       /* output that grew, and what time alone brings */
 #define LOGS_A_TICK 100    /* jobs whose output grew; others wait for the next one */
 #define HEARTBEAT_MS 15000 /* keeps proxies from closing a quiet stream */
@@ -225,6 +226,12 @@ static void write_frame(struct stream *st, const void *with)
         st->announced = f->last;
 }
 
+static int64_t pace_ms(const struct streams *s)
+{
+    int64_t ms = s->stats.open * 1000 / WRITES_A_S;
+    return ms > PACE_MS ? ms : PACE_MS;
+}
+
 static void flush_view(struct streams *s, struct view *v)
 {
     if (v->pending.text.len == 0)
@@ -328,13 +335,13 @@ static void send_all(
     LIST_FOREACH (&s->views, l) {
         struct view *v = LIST_ENTRY(l, struct view, in_streams);
         add_to_view(s, v, ms, last, is_too_much);
-        if (now_ms(s) >= v->flushed_ms + PACE_MS)
+        if (now_ms(s) >= v->flushed_ms + pace_ms(s))
             flush_view(s, v);
         any_waits |= v->pending.text.len > 0;
     }
     end_writing(s);
     if (any_waits && !timer_is_running(&s->flush))
-        timer_start(s->api->o.timers, &s->flush, PACE_MS);
+        timer_start(s->api->o.timers, &s->flush, pace_ms(s));
 }
 
 /* ---- a commit ---- */
