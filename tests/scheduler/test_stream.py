@@ -29,11 +29,13 @@ teams:
 class Stream:
     """A connection that reads a stream on a thread."""
 
-    def __init__(self, d, query="", last=None, token=None):
-        self.c = d.connect(tls=token is not None)
+    def __init__(self, d, query="", last=None, token=None, cookie=None):
+        self.c = d.connect(tls=token is not None or cookie is not None)
         headers = {"Last-Event-ID": last} if last else {}
         if token:
             headers["Authorization"] = "Bearer " + token
+        if cookie:
+            headers["Cookie"] = cookie
         self.c.request("GET", "/api/v1/stream" + query, None, headers)
         self.reply = self.c.getresponse()
         self.status, self.headers = self.reply.status, self.reply.headers
@@ -108,8 +110,8 @@ class Streams(unittest.TestCase):
         self.addCleanup(lambda: d.__exit__(None, None, None))
         return d
 
-    def open(self, d, query="", last=None, token=None):
-        s = Stream(d, query, last, token)
+    def open(self, d, query="", last=None, token=None, cookie=None):
+        s = Stream(d, query, last, token, cookie)
         self.addCleanup(s.close)
         if s.status == 200:
             first = s.until(lambda kind, data: kind == "ready")
@@ -351,6 +353,29 @@ class Streams(unittest.TestCase):
         self.assertEqual(self.open(d, token=token).status, 401)
         job = d.submit()
         other.until(is_event(job, "submitted"))
+
+    def test_a_stream_of_a_browser_ends_with_its_session_and_its_token(self):
+        d = self.belayd(PEOPLE)
+        token = d.token(kind="api", user="ann")
+        for how in ("sign out", "revoke the token"):
+            with self.subTest(how):
+                origin = {"Origin": d.url}
+                status, reply, headers = d.call(
+                    "POST", "/login/session", {"token": token}, tls=True, headers=origin
+                )
+                self.assertEqual(status, 201, reply)
+                cookie = headers["Set-Cookie"].split(";")[0]
+                s = self.open(d, cookie=cookie)
+                if how == "sign out":
+                    sent = {**origin, "Cookie": cookie, "X-CSRF-Token": reply["csrf"]}
+                    out = d.call("POST", "/api/v1/logout", {}, tls=True, headers=sent)
+                    self.assertEqual(out[0], 200, out)
+                else:
+                    rows = d.call("GET", "/api/v1/tokens")[1]["tokens"]
+                    number = next(t["id"] for t in rows if t["kind"] == "api")
+                    self.assertEqual(d.call("POST", "/api/v1/tokens/%d/revoke" % number)[0], 200)
+                self.assertEqual(s.rest()[-1][1]["reason"], "revoked")
+                self.assertEqual(self.open(d, cookie=cookie).status, 401)
 
     def test_a_reload_and_the_end_of_belayd_end_all_streams(self):
         d = self.belayd(PEOPLE)
