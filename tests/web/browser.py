@@ -321,6 +321,11 @@ class Browser:
         """Keys for whatever has the focus."""
         ActionChains(self.driver).send_keys(*what).perform()
 
+    def select_all(self):
+        ActionChains(self.driver).key_down(Keys.CONTROL).send_keys("a").key_up(
+            Keys.CONTROL
+        ).perform()
+
     def focused(self):
         """The name, or else the text, of what has the focus."""
         return self.script(

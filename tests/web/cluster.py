@@ -133,7 +133,8 @@ class Cluster(Lab):
     # ---- a day in the cluster ----
 
     def story(self):
-        """Jobs in all states; `train` has just survived a reclaim. Returns their numbers."""
+        """Jobs in all states; `train` has just survived a reclaim. Returns their numbers, and
+        those of cron entries, a node and a pool."""
         coop = {"method": "coop", "every_ms": 3000, "keep": 5}
         jobs = {}
         jobs["train"] = self.job_as(
@@ -191,6 +192,7 @@ class Cluster(Lab):
         self.cloud({"reclaim": {"instance": self.instance_of(jobs["train"]), "notice_s": 8}})
         self.wait(lambda: len(self.show(jobs["train"])["attempts"]) > 1, "the second attempt")
         self.wait_log(jobs["train"], r"---- belay: attempt 2[^\n]*\n(.*\n)*step ")
+        jobs["node"], jobs["pool"] = self.show(jobs["train"])["attempts"][-1]["node"], "cloud"
         self.wait_ended(jobs["failed"])
         self.wait_ended(jobs["quick"])
         return jobs

@@ -13,14 +13,14 @@ SIGN_IN = "/console/sign-in"
 # The jobs of cluster.py's story, and other things, whose pages stand for all.
 SHOWN = {
     "/console/jobs/:ref": ["train", "array", "gang", "failed", "unfit", "deadline"],
+    "/console/nodes/:id": ["node"],
     "/console/cron/:id": ["nightly-eval"],
+    "/console/pools/:name": ["pool"],
 }
 # What a browser logs before the user has signed in, and when the token is wrong.
 SIGNED_OUT = [
     "/api/v1/whoami - Failed to load resource: the server responded with a status of 401",
     "/login/session - Failed to load resource: the server responded with a status of 401",
-    # belayd has no stream of events yet; the pages poll.
-    "/api/v1/stream - Failed to load resource: the server responded with a status of 404",
 ]
 
 

@@ -112,6 +112,7 @@ class Injected(unittest.TestCase):
             phase="ended", end="failed", exit_code=3, text=text, output_bytes=len(LOG)
         )
         node.sync()
+        cls.node = node.number
         node.sync(fault=text)  # drains the node, with this text as the reason
 
     # ---- what comes of it ----
@@ -136,7 +137,8 @@ class Injected(unittest.TestCase):
         numbers = dict.fromkeys(
             {name for names in console.SHOWN.values() for name in names}, self.running[1]
         )
-        numbers.update(train=self.running[0], array=self.array, nightly=self.cron)
+        numbers.update(train=self.running[0], array=self.array, node=self.node, pool="base")
+        numbers["nightly-eval"] = self.cron
         seen = ""
         paths = [path for _, path in console.pages(numbers)]
         paths += ["/console/jobs?state=all", "/console/jobs/%d" % self.jobs[2]]
