@@ -195,6 +195,8 @@ class Cluster(Lab):
         jobs["node"], jobs["pool"] = self.show(jobs["train"])["attempts"][-1]["node"], "cloud"
         self.wait_ended(jobs["failed"])
         self.wait_ended(jobs["quick"])
+        node = self.get("/nodes")["nodes"][0]
+        jobs.update(node=node["id"], pool=node["pool"])
         return jobs
 
     def fill_weeks(self, days=35):

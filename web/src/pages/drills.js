@@ -39,7 +39,7 @@ export function Drills({ query }) {
         note="Jobs stopped on purpose to see whether they come back" />
         <${Filters}><${Field} name="user" label="User" value=${user} /></${Filters}>
         <${Loaded} of=${of}>${({ drills }) =>
-            html`<${Card} title="Drills"><${Table} caption="Drills" columns=${columns}
+            html`<${Card} title="Drills"><${Table} caption="All drills" columns=${columns}
             rows=${drills} rowKey=${(d) => d.job + "." + d.number}
                 empty=${html`<${Empty} title="No drills">
                 <code>belay drill JOB</code>, or the button on a job's page, stops a running job and

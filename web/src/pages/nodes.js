@@ -17,7 +17,7 @@ export function Nodes({ query }) {
     const show = query.get("state") || "live", pool = query.get("pool") || "",
         name = query.get("name") || "";
     const list = useData("/api/v1/nodes?state=" + (show === "all" ? "all" : "live"),
-        { on: ["node", "job"] });
+        { on: ["node", "summary"] });
     return html`<${PageHead} title="Nodes" />
         <${Loaded} of=${list} lines=${8}>${({ nodes }) => {
             const shown = filtered(nodes, { show, pool, name });

@@ -47,7 +47,7 @@ export function Pools() {
         <${Loaded} of=${pools}>${(d) => {
             const now = new Map(summary.data ? summary.data.pools.map((p) => [p.pool, p]) : []);
             const rows = d.pools.map((p) => ({ ...p, now: now.get(p.name) }));
-            return html`<${Card} title="Pools"><${Table} caption="Pools" columns=${columns}
+            return html`<${Card} title="Pools"><${Table} caption="All pools" columns=${columns}
                 rows=${rows}
                 rowKey=${(p) => p.name} empty=${html`<${Empty}
                     title="No pools">belayd's configuration has none.

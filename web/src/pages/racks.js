@@ -9,8 +9,8 @@ import { Empty, Loaded } from "../parts/states.js";
 import { Stat, Stats } from "../parts/stat.js";
 
 export function Racks() {
-    const racks = useData("/api/v1/racks", { on: ["node", "job"] });
-    const nodes = useData("/api/v1/nodes", { on: ["node", "job"] });
+    const racks = useData("/api/v1/racks", { on: ["node", "summary"] });
+    const nodes = useData("/api/v1/nodes", { on: ["node", "summary"] });
     return html`<${PageHead} title="Racks" note="Power and heat of your own machines" />
         <${Loaded} of=${racks}>${({ racks: list }) => (list.length === 0
             ? html`<${Empty} title="No racks">belayd's configuration has no

@@ -25,7 +25,7 @@ export function Reservations() {
                 label="Reserve nodes" />`}
         </${PageHead}>
         <${Loaded} of=${list}>${({ reservations }) => html`<${Card} title="Reservations">
-            <${Table} caption="Reservations" columns=${columns(of)} rows=${reservations}
+            <${Table} caption="All reservations" columns=${columns(of)} rows=${reservations}
                 rowKey=${(r) => r.id} empty=${html`<${Empty}
                     title="No reservations">Before one begins, belay
                     starts no job on its nodes that would still run then, and saves and moves the

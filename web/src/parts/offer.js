@@ -60,7 +60,7 @@ const offerColumns = [
 /** @param pool leaves out the column of pools */
 export function Offers({ offers, pool }) {
     const columns = pool ? offerColumns.slice(1) : offerColumns;
-    return html`<${Table} caption="Offers" columns=${columns} rows=${offers}
+    return html`<${Table} caption="Offers and their prices" columns=${columns} rows=${offers}
         rowKey=${(o) => [o.pool, o.zone, o.type, o.market].join("|")}
         empty=${html`<${Empty} title="No offers">Only elastic pools have offers.</${Empty}>`} />
         <p class="hint">Price with lost work: what an hour of useful work costs, with boots, and
