@@ -21,24 +21,23 @@ export function Node({ params }) {
     const isHere = (n) => String(n.id) === params.id || n.name === params.id;
     const here = live.data && live.data.nodes.find(isHere);
     const all = useData(live.data && !here ? "/api/v1/nodes?state=all" : null);
-    return html`<${Loaded} of=${here || !live.data ? live : all}>${({ nodes }) => {
-        const found = nodes.filter(isHere), node = found[found.length - 1];
-        return node ? html`<${Shown} node=${node} done=${live.reload} />`
-            : html`<${PageHead} title=${"Node " + params.id} />
-            <${Empty} title="There is no such node">It may have left so long ago that its row was
-                deleted.
-                <a href="/console/nodes">See all nodes</a>.</${Empty}>`;
-    }}</${Loaded}>`;
+    const of = here || !live.data ? live : all;
+    const rows = of.data ? of.data.nodes.filter(isHere) : [];
+    const node = rows[rows.length - 1];
+    return html`<${PageHead} title=${"Node " + (node ? node.name : params.id)} note=${node &&
+            html`<${NodeState} node=${node} /> in pool <${PoolLink} pool=${node.pool} />`}>
+            ${node && html`<${NodeActions} node=${node} done=${live.reload} />`}</${PageHead}>
+        <${Loaded} of=${of}>${() => (node ? html`<${Shown} node=${node} />`
+            : html`<${Empty} title="There is no such node">It may have left so long ago that its row
+                was deleted. All nodes are in <a href="/console/nodes">the list</a>.</${Empty}>`)}
+        </${Loaded}>`;
 }
 
-function Shown({ node, done }) {
-    return html`<${PageHead} title=${"Node " + node.name}
-            note=${html`<${NodeState} node=${node} /> in pool <${PoolLink} pool=${node.pool} />`}>
-            <${NodeActions} node=${node} done=${done} /></${PageHead}>
-        ${nodeTroubles(node).map((text) => html`<p class="notice notice-warn"
+function Shown({ node }) {
+    return html`${nodeTroubles(node).map((text) => html`<p class="notice notice-warn"
             key=${text}>${text}</p>`)}
-        ${node.reservation && html`<p class="notice">Reserved for maintenance:
-            <a href="/console/reservations">${node.reservation}</a> ${node.reservation_text}</p>`}
+        ${node.reservation && html`<p class="notice">Reserved for maintenance,
+            as <a href="/console/reservations">${node.reservation}</a>: ${node.reservation_text}</p>`}
         <${Figures} node=${node} />
         ${!node.gone_at && html`<${Jobs} node=${node} />`}
         <div class="columns"><${About} node=${node} />${node.instance &&

@@ -16,21 +16,27 @@ import { Table } from "../parts/table.js";
 export function Pool({ params, query }) {
     const of = useData("/api/v1/pools/detail?name=" + encodeURIComponent(params.name),
         { on: ["node", "instance", "pool", "job"] });
-    return html`<${Loaded} of=${of} lines=${8}>${({ pools: [p] }) => html`
-        <${PageHead} title=${"Pool " + p.name}
-            note=${[p.kind, p.provider, p.region].filter(Boolean).join(", ")}>
-            <a class="button" href=${"/console/jobs?pool=" + encodeURIComponent(p.name)}>Its
+    const pool = of.data && of.data.pools[0];
+    return html`<${PageHead} title=${"Pool " + params.name}
+            note=${pool && [pool.kind, pool.provider, pool.region].filter(Boolean).join(", ")}>
+            <a class="button" href=${"/console/jobs?pool=" + encodeURIComponent(params.name)}>Its
                 jobs</a></${PageHead}>
-        ${!p.configured && html`<p class="notice notice-warn">The configuration does not have this
-            pool any more:
-            nothing is launched or placed in it.</p>`}
+        <${Loaded} of=${of} lines=${8}>${({ pools: [p] }) =>
+            html`<${Parts} pool=${p} query=${query} />`}
+        </${Loaded}>`;
+}
+
+function Parts({ pool: p, query }) {
+    return html`${!p.configured && html`<p class="notice notice-warn">The configuration does not
+        have
+            this pool any more: nothing is launched or placed in it.</p>`}
         <${FailedBoots} boots=${p.boots} />
         <${Figures} pool=${p} />
         <${Nodes} pool=${p} />
-        ${p.kind === "elastic" && html`<${Card} title="Offers"><${Offers} offers=${p.offers}
-            pool=${p.name} /></${Card}>
+        ${p.kind === "elastic" && html`<${Card} title="Offers">
+            <${Offers} offers=${p.offers} pool=${p.name} /></${Card}>
             <${OfferHistory} pool=${p.name} query=${query} />`}
-        <${About} pool=${p} /><${Settings} settings=${p.settings} />`}</${Loaded}>`;
+        <${About} pool=${p} /><${Settings} settings=${p.settings} />`;
 }
 
 /** "3 of 4" and a bar where there is a limit. */
