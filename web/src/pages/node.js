@@ -37,7 +37,8 @@ function Shown({ node }) {
     return html`${nodeTroubles(node).map((text) => html`<p class="notice notice-warn"
             key=${text}>${text}</p>`)}
         ${node.reservation && html`<p class="notice">Reserved for maintenance,
-            as <a href="/console/reservations">${node.reservation}</a>: ${node.reservation_text}</p>`}
+            as <a href="/console/reservations">${node.reservation}</a>:
+            ${" " + node.reservation_text}</p>`}
         <${Figures} node=${node} />
         ${!node.gone_at && html`<${Jobs} node=${node} />`}
         <div class="columns"><${About} node=${node} />${node.instance &&

@@ -19,17 +19,16 @@ export function Pool({ params, query }) {
     const pool = of.data && of.data.pools[0];
     return html`<${PageHead} title=${"Pool " + params.name}
             note=${pool && [pool.kind, pool.provider, pool.region].filter(Boolean).join(", ")}>
-            <a class="button" href=${"/console/jobs?pool=" + encodeURIComponent(params.name)}>Its
-                jobs</a></${PageHead}>
+            <a class="button" href=${"/console/jobs?pool=" + encodeURIComponent(params.name)}>
+                Its jobs</a></${PageHead}>
         <${Loaded} of=${of} lines=${8}>${({ pools: [p] }) =>
             html`<${Parts} pool=${p} query=${query} />`}
         </${Loaded}>`;
 }
 
 function Parts({ pool: p, query }) {
-    return html`${!p.configured && html`<p class="notice notice-warn">The configuration does not
-        have
-            this pool any more: nothing is launched or placed in it.</p>`}
+    return html`${!p.configured && html`<p class="notice notice-warn">The configuration
+            does not have this pool any more: nothing is launched or placed in it.</p>`}
         <${FailedBoots} boots=${p.boots} />
         <${Figures} pool=${p} />
         <${Nodes} pool=${p} />

@@ -26,10 +26,9 @@ export function Reservations() {
         </${PageHead}>
         <${Loaded} of=${list}>${({ reservations }) => html`<${Card} title="Reservations">
             <${Table} caption="All reservations" columns=${columns(of)} rows=${reservations}
-                rowKey=${(r) => r.id} empty=${html`<${Empty}
-                    title="No reservations">Before one begins, belay
-                    starts no job on its nodes that would still run then, and saves and moves the
-                        rest.</${Empty}>`} />
+                rowKey=${(r) => r.id} empty=${html`<${Empty} title="No reservations">
+                    Before one begins, belay starts no job on its nodes that would still run then,
+                    and saves and moves the rest.</${Empty}>`} />
             </${Card}>`}</${Loaded}>${of.dialog}`;
 }
 

@@ -63,7 +63,6 @@ export function Offers({ offers, pool }) {
     return html`<${Table} caption="Offers and their prices" columns=${columns} rows=${offers}
         rowKey=${(o) => [o.pool, o.zone, o.type, o.market].join("|")}
         empty=${html`<${Empty} title="No offers">Only elastic pools have offers.</${Empty}>`} />
-        <p class="hint">Price with lost work: what an hour of useful work costs, with boots, and
-            with the
-            work that reclaims undo. belay launches the cheapest by this price.</p>`;
+        <p class="hint">Price with lost work: what an hour of useful work costs, with boots and
+            with the work that reclaims undo. belay launches the cheapest by this price.</p>`;
 }
