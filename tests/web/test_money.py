@@ -77,8 +77,8 @@ class Money(unittest.TestCase):
         self.b.wait("!document.querySelector('.loading')", "the data of " + page)
 
     def choose(self, name, value):
-        """Fills a field of the page or of the dialog."""
-        field = self.b.one("[name=%s]" % name)
+        """Fills a field of the dialog."""
+        field = self.b.one("dialog [name=%s]" % name)
         field.clear()
         field.send_keys(value)
 
@@ -138,6 +138,23 @@ class Money(unittest.TestCase):
         self.post("jobs/%d/cancel" % runs[0]["job"], {}, 200)
         self.open("cron/1")
         self.b.wait_text("cancelled", "tbody")
+
+    def test_a_calendar_is_added_changed_and_removed(self):
+        self.open("cron")
+        self.b.press("New calendar")
+        self.choose("name", "feasts")
+        self.choose("days", "2030-01-26, 2030-12-25..2030-12-26")
+        self.confirm("Add")
+        self.b.wait_text("2030-01-26, 2030-12-25..2030-12-26", "tbody")
+        self.b.press("Change calendar feasts")
+        self.choose("days", "2030-01-27")
+        self.confirm("Change")
+        self.b.wait_text("2030-01-27", "tbody")
+        stored = self.d.call("GET", "/api/v1/calendars")[1]["calendars"][-1]
+        self.assertEqual((stored["name"], stored["days"]), ("feasts", ["2030-01-27"]))
+        self.b.press("Remove calendar feasts")
+        self.confirm("Remove")
+        self.b.wait("!document.body.innerText.includes('feasts')", "the end of the calendar")
 
     def test_a_token_is_shown_once_and_revoked(self):
         self.open("tokens")

@@ -3,13 +3,14 @@
 import { withQuery } from "../api.js";
 import { useData } from "../data.js";
 import { html } from "../dom.js";
-import { NONE, duration, plural } from "../format.js";
+import { NONE, duration } from "../format.js";
 import { Badge } from "../parts/badge.js";
 import { Card, PageHead } from "../parts/card.js";
 import { Choice, Field, Filters } from "../parts/fields.js";
 import { Empty, Loaded } from "../parts/states.js";
 import { Table } from "../parts/table.js";
 import { Ago, Moment } from "../parts/time.js";
+import { Calendars } from "./calendars.js";
 import { Calendar } from "./cron_calendar.js";
 import { NIGHTS } from "./cron_nights.js";
 
@@ -73,21 +74,4 @@ function columnsOf(usual) {
         { name: "Last outcomes", cell: (c) => html`<span class="outcomes">${(c.runs || []).map((r) => html`<${Outcome}
             key=${r.number} run=${r} />`)}${(c.runs || []).length === 0 && NONE}</span>` },
     ];
-}
-
-const calendarColumns = [
-    { name: "Calendar", cell: (c) => html`<b>${c.name}</b>` },
-    { name: "Days", cell: (c) => c.days.join(", "), wide: true },
-    { name: "Number", cell: (c) => plural(c.n_days, "day"), number: true },
-    { name: "Used by", cell: (c) => plural(c.crons, "entry", "entries"), number: true },
-    { name: "From", cell: (c) => (c.source === "stored" ? html`${c.set_by}, <${Moment} at=${c.set_at} />`
-        : "the configuration" + (c.hides_stored ? "; it hides a stored one" : "")) },
-];
-
-function Calendars() {
-    const calendars = useData("/api/v1/calendars", { on: ["cron"] });
-    return html`<${Card} title="Calendars"><${Loaded} of=${calendars}>${(d) => html`<${Table} caption="Calendars and their days"
-        columns=${calendarColumns} rows=${d.calendars} rowKey=${(c) => c.name} empty=${html`<${Empty}
-            title="There are no calendars">A calendar names days on which entries do not run, or alone run:
-            <code>belay calendar set</code>.</${Empty}>`} />`}</${Loaded}></${Card}>`;
 }
