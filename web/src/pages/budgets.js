@@ -76,7 +76,8 @@ function Lasts({ b }) {
     if (b.uusd_per_hour === 0)
         return "nothing runs that counts";
     return at === null ? "lasts to the end of the period"
-        : html`<${Ago} at=${new Date(at).toISOString()} /> (<${Moment} at=${new Date(at).toISOString()} />)`;
+        : html`<${Ago} at=${new Date(at).toISOString()} /> (<${Moment}
+            at=${new Date(at).toISOString()} />)`;
 }
 
 function toneOf(b) {
@@ -88,18 +89,22 @@ function Budget({ b, jobs, all }) {
     const end = expectedAtEnd(b, Date.now());
     const parts = [
         { name: "spent", value: b.spent_uusd, tone: toneOf(b), text: money(b.spent_uusd) },
-        { name: "set aside for running jobs", value: b.aside_uusd, tone: "aside", text: money(b.aside_uusd) },
+        { name: "set aside for running jobs", value: b.aside_uusd, tone: "aside",
+            text: money(b.aside_uusd) },
         { name: "left", value: b.left_uusd, tone: "rest", text: money(b.left_uusd) },
     ];
-    const state = html`<${Badge} word=${b.state} tone=${{ "open": "good", "used-up": "bad" }[b.state]} />`;
+    const state = html`<${Badge} word=${b.state}
+        tone=${{ "open": "good", "used-up": "bad" }[b.state]} />`;
     return html`<${Card} title=${b.name} more=${state}>
-        <p>${money(b.spent_uusd)} of ${money(b.cap_uusd)} are spent (${percent(b.spent_uusd / b.cap_uusd)}).</p>
+        <p>${money(b.spent_uusd)} of ${money(b.cap_uusd)} are spent
+            (${percent(b.spent_uusd / b.cap_uusd)}).</p>
         <${Parts} name=${"budget " + b.name} parts=${parts} />
         <${Facts} rows=${[
             ["Covers", covers(b.match)],
             ["Period", periodOf(b)],
             ["Ends", html`<${Ago} at=${b.until} />`],
-            ["Costs now", rate(b.uusd_per_hour) + (b.jobs ? ", " + count(b.jobs) + " running" : "")],
+            ["Costs now", rate(b.uusd_per_hour) + (b.jobs ? ", " + count(b.jobs) + " running" :
+                "")],
             ["Used up", html`<${Lasts} b=${b} />`],
             ["At its end", end === null ? NONE : money(end) + " at this rate"],
             ["At the limit", AT_LIMIT[b.at_limit]],
@@ -119,6 +124,8 @@ const columns = [
 function Waiting({ jobs, all }) {
     if (!jobs || jobs.length === 0)
         return null;
-    return html`<h3 class="card-part">Jobs that wait for it${!all && ", of the first 200 that wait"}</h3>
-        <${Table} caption="Jobs that wait for this budget" columns=${columns} rows=${jobs} rowKey=${(j) => j.id} />`;
+    return html`<h3 class="card-part">Jobs that wait for
+        it${!all && ", of the first 200 that wait"}</h3>
+        <${Table} caption="Jobs that wait for this budget" columns=${columns} rows=${jobs}
+            rowKey=${(j) => j.id} />`;
 }

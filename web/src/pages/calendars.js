@@ -17,8 +17,8 @@ const DAYS = "[0-9\\-.\\s,]+";
 export function Calendars() {
     const calendars = useData("/api/v1/calendars", { on: ["cron"] });
     const questions = useAsk(calendars.reload);
-    const add = hasRole("operator") && html`<${AskButton} of=${questions} question=${setQuestion(null)}
-        label="New calendar" />`;
+    const add = hasRole("operator") && html`<${AskButton} of=${questions}
+        question=${setQuestion(null)} label="New calendar" />`;
     return html`<${Card} title="Calendars" more=${add}>${questions.dialog}
         <${Loaded} of=${calendars}>${(d) => html`<${Table} caption="Calendars and their days"
             columns=${columnsOf(questions)} rows=${d.calendars} rowKey=${(c) => c.name}
@@ -56,8 +56,10 @@ function setQuestion(c) {
         body: html`
             ${c ? html`<p>Entries that name it follow at once.</p>` : html`<${FormRow} label="Name">
                 <input name="name" required maxlength="63" autocomplete="off" /></${FormRow}>`}
-            <${FormRow} label="Days" hint="such as 2026-12-25 2026-12-31..2027-01-01; at most 1,000">
-                <input name="days" required defaultValue=${c ? c.days.join(" ") : ""} pattern=${DAYS}
+            <${FormRow} label="Days"
+                hint="such as 2026-12-25 2026-12-31..2027-01-01; at most 1,000">
+                <input name="days" required defaultValue=${c ? c.days.join(" ") : ""}
+                    pattern=${DAYS}
                     title="days such as 2026-12-25, and ranges with two dots" autocomplete="off" />
             </${FormRow}>`,
     };

@@ -2,18 +2,21 @@
 // What the cost explorer asks belayd for: keys, and periods of whole days of UTC, as belayd adds
 // costs up. Pure.
 
-export const KEYS = ["team", "user", "project", "pool", "type", "market", "kind", "day", "week", "month"];
+export const KEYS = ["team", "user", "project", "pool", "type", "market", "kind", "day", "week",
+    "month"];
 export const KEYS_MAX = 4;
 export const PERIODS = [
     ["month", "this month"], ["last-month", "last month"], ["7d", "last 7 days"],
-    ["30d", "last 30 days"], ["90d", "last 90 days"], ["year", "last 365 days"], ["custom", "dates"],
+    ["30d", "last 30 days"], ["90d", "last 90 days"], ["year", "last 365 days"],
+        ["custom", "dates"],
 ];
 const DAY_MS = 86400000;
 const LENGTH_DAYS = { "7d": 7, "30d": 30, "90d": 90, "year": 365 };
 
 /** The keys of the URL's "by", as many as belayd takes; "team" without any. */
 export function keysOf(by) {
-    const keys = (by || "team").split(",").filter((k) => KEYS.includes(k) || /^label:[^,]+$/.test(k));
+    const keys = (by || "team").split(",").filter((k) => KEYS.includes(k) ||
+        /^label:[^,]+$/.test(k));
     return keys.length > 0 ? [...new Set(keys)].slice(0, KEYS_MAX) : ["team"];
 }
 

@@ -15,7 +15,8 @@ export function useAsk(done) {
             done();
     };
     const { body, ...rest } = asked || {};
-    return { ask: setAsked, dialog: asked && html`<${Ask} ...${rest} close=${close}>${body}</${Ask}>` };
+    return { ask: setAsked, dialog: asked &&
+        html`<${Ask} ...${rest} close=${close}>${body}</${Ask}>` };
 }
 
 /** A button that opens a question; `of` is useAsk's result. */
