@@ -51,7 +51,8 @@ def run_esbuild(web, esbuild, scratch):
     with open(meta, encoding="utf-8") as f:
         inputs = [os.path.join(web, path) for path in json.load(f)["inputs"]]
     os.remove(meta)
-    return inputs + [os.path.join(web, "index.html"), os.path.join(web, "icon.svg")]
+    others = ("index.html", "icon.svg", "package-lock.json")
+    return inputs + [os.path.join(web, name) for name in others]
 
 
 def collect(web, scratch):
@@ -74,13 +75,13 @@ def packed(path, plain):
 
 
 def licences(web):
-    """The licence of each package, as it asks for."""
-    folder = os.path.join(web, "node_modules")
+    """The licence of each package that the console is made of, as it asks for."""
     texts = []
-    for name in sorted(n for n in os.listdir(folder) if not n.startswith(".")):
-        about = json.loads(read(folder, name, "package.json"))
-        texts.append("%s %s (%s)\n\n" % (name, about["version"], about["license"]))
-        texts.append(read(folder, name, "LICENSE").decode() + "\n\n")
+    for path, package in json.loads(read(web, "package-lock.json"))["packages"].items():
+        if path and not package.get("dev"):
+            name = path.removeprefix("node_modules/")
+            texts.append("%s %s (%s)\n\n" % (name, package["version"], package["license"]))
+            texts.append(read(web, path, "LICENSE").decode() + "\n\n")
     return "".join(texts).encode()
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""fetch.py [DIR]: gets the packages of web/package-lock.json from npm's registry into
-DIR/node_modules (default: web/), each checked against the lock file's SHA-512 before anything of it
-is unpacked. Does nothing if they are there. npm_config_registry names a mirror, as for npm.
+"""fetch.py [--dev]: gets the packages of web/package-lock.json from npm's registry into
+web/node_modules, each checked against the lock file's SHA-512 before anything of it is unpacked.
+--dev: also those for work on the console, which is not built from them. Does nothing if they are
+there. npm_config_registry names a mirror, as for npm.
 
 npm itself would do; Debian's comes with 380 packages, for three archives without dependencies that
 run no code when they are installed.
@@ -29,13 +30,13 @@ FILES_MAX = 64 << 20  # bytes of all files of one package
 
 
 def main():
-    directory = sys.argv[1] if len(sys.argv) > 1 else HERE
+    with_dev = sys.argv[1:] == ["--dev"]
     with open(os.path.join(HERE, "package-lock.json"), encoding="utf-8") as f:
         packages = json.load(f)["packages"]
     for path, package in packages.items():
-        if path:
+        if path and (with_dev or not package.get("dev")):
             try:
-                fetch(os.path.join(directory, path), url_of(path, package), package["integrity"])
+                fetch(os.path.join(HERE, path), url_of(path, package), package["integrity"])
             except (OSError, ValueError, tarfile.TarError) as e:
                 sys.exit("fetch.py: %s: %s" % (url_of(path, package), e))
 

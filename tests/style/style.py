@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks how the sources are written: layout, unused names, shell mistakes, spelling.
 
-    style.py CHECK [SOURCE_ROOT]    c, black, flake8, shell, spelling, meson: one check
-    style.py format [SOURCE_ROOT]   formats all C and Python files
+    style.py CHECK [SOURCE_ROOT]    c, black, flake8, web, shell, spelling, meson: one check
+    style.py format [SOURCE_ROOT]   formats all C, Python, JavaScript and CSS files
 
 SOURCE_ROOT defaults to the checkout that this file is in. The files are found by walking the tree,
 so a checkout and a tarball give the same result. Build directories and fuzz corpora are left out.
@@ -33,6 +33,7 @@ NOT_PRODUCT = ("tests/", "fuzz/", "bench/")
 # Job scripts as Slurm users write them: they are input, so only syntax errors count. black would
 # turn #SBATCH into "# SBATCH".
 SCRIPTS_OF_USERS = ("tests/e2e/slurm/",)
+WEB = (".js", ".mjs", ".css")
 SPELLED = (".c", ".h", ".py", ".js", ".css", ".md", ".sh", ".build", ".yaml", ".1", ".8")
 
 # Of a Meson file: a source file, but not one that the build makes.
@@ -125,6 +126,14 @@ def black():
     return [tool("black"), f"--line-length={COLUMNS}"]
 
 
+def prettier(tree):
+    """The version of web/package-lock.json. Templates of htm are left as they are written."""
+    program = tree.root / "web/node_modules/prettier/bin/prettier.cjs"
+    if not program.exists() or not shutil.which("node"):
+        raise Skip("skipped: prettier or node is not there: run scripts/setup, or web/fetch.py --dev")
+    return [tool("node"), str(program), "--config=web/prettier.json"]
+
+
 def files_in(text):
     return sorted({line.split(":")[0] for line in text.splitlines() if ": error: " in line})
 
@@ -193,6 +202,24 @@ def check_flake8(tree):
     return with_advice(text, f"Mend each by hand; run again: flake8 --isolated {rules}")
 
 
+def check_web(tree):
+    files = tree.named(*WEB)
+    findings = [
+        f"{file}:{i}: {len(line)} columns, at most {COLUMNS}: break the line by hand"
+        for file in files
+        for i, line in enumerate((tree.root / file).read_text(encoding="utf-8").split("\n"), 1)
+        if len(line) > COLUMNS
+    ]
+    try:
+        command = prettier(tree)
+    except Skip:
+        if findings:
+            return findings
+        raise
+    text = tree.run([*command, "--list-different"], files)
+    return findings + [f"{file}: not formatted. Run: style.py format" for file in text.split()]
+
+
 def check_shell(tree):
     command = [tool("shellcheck"), "--format=gcc"]
     scripts = tree.shell_scripts()
@@ -238,6 +265,7 @@ def format_all(tree):
     for command, files in (
         ([*clang_format(), "-i"], tree.named(".c", ".h")),
         (black(), tree.python()),
+        ([*prettier(tree), "--log-level=warn", "--write"], tree.named(*WEB)),
     ):
         sys.stdout.write(tree.run(command, files))
     return []
@@ -247,6 +275,7 @@ CHECKS = {
     "c": check_c,
     "black": check_black,
     "flake8": check_flake8,
+    "web": check_web,
     "shell": check_shell,
     "spelling": check_spelling,
     "meson": check_meson,
