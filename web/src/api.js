@@ -29,8 +29,22 @@ export function get(path, options = {}) {
 }
 
 /** @returns the reply as JSON; throws ApiError */
-export function post(path, body = {}) {
-    return call("POST", path, body, {});
+export async function post(path, body = {}) {
+    try {
+        return await call("POST", path, body, {});
+    } catch (error) {
+        if (error.status !== 403 || !path.startsWith("/api/") || !(await renewCsrf()))
+            throw error;
+        return call("POST", path, body, {});
+    }
+}
+
+/** Whether the session is another one, because another tab of the browser signed in again. */
+async function renewCsrf() {
+    const { csrf: now } = await get("/api/v1/whoami");
+    const isNew = Boolean(now) && now !== csrf;
+    setCsrf(now);
+    return isNew;
 }
 
 /** Bytes of a reply that is not JSON, with the headers: {bytes, headers}. Throws ApiError. */

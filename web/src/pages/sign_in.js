@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signing in: by a one-use link of `belay console` (in the fragment, which no server and no log
 // sees), at the identity provider, or with a token.
-import { get, post } from "../api.js";
-import { html, useEffect, useState } from "../dom.js";
+import { get, post, setCsrf } from "../api.js";
+import { html, useEffect, useRef, useState } from "../dom.js";
 
 /** @param next path to go to afterwards */
 export function SignIn({ next }) {
@@ -10,7 +10,9 @@ export function SignIn({ next }) {
     const [methods, setMethods] = useState({ oidc: false });
     const [busy, setBusy] = useState(false);
     const [error, setError] = useState(null);
+    const last = useRef(null);
     const attempt = async (call) => {
+        last.current = call;
         setBusy(true);
         setError(null);
         try {
@@ -29,6 +31,12 @@ export function SignIn({ next }) {
         }
         get("/login/methods").then(setMethods, setError);
     }, []);
+    const call = last.current;
+    const afterSignOut = async () => {
+        setCsrf((await get("/api/v1/whoami")).csrf);
+        await post("/api/v1/logout");
+        await call();
+    };
     const byToken = (event) => {
         event.preventDefault();
         const token = new FormData(event.target).get("token").trim();
@@ -36,7 +44,9 @@ export function SignIn({ next }) {
     };
     return html`<main class="alone sign-in">
         <h1>belay</h1>
-        ${error && html`<p class="notice notice-bad" role="alert">${error.message}</p>`}
+        ${error && html`<div class="notice notice-bad" role="alert"><p>${error.message}</p>
+            ${error.status === 409 && html`<button type="button" onClick=${() => attempt(afterSignOut)}>
+                Sign the other user out, and go on</button>`}</div>`}
         ${methods.oidc && html`<p><a class="button button-main" href=${"/login?next=" + encodeURIComponent(target)}>
             Sign in with your organisation</a></p>`}
         <form onSubmit=${byToken}>
