@@ -5,14 +5,17 @@
 #include "cli/list_table.h"
 #include "cli/verbs.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { VAL_ALL = 1, VAL_RACKS };
+enum { VAL_ALL = 1, VAL_RACKS, VAL_REASON };
 
 struct node_options {
     bool all, racks;
+    char *reason; /* of a drain; owned, NULL = none */
 };
 
 const struct list_column node_columns[] = {
@@ -55,16 +58,20 @@ static const struct list_column rack_columns[] = {
 static int on_option(void *ctx, int val, const char *arg)
 {
     struct node_options *w = ctx;
-    (void)arg;
     if (val == VAL_ALL)
         w->all = true;
-    else
+    else if (val == VAL_RACKS)
         w->racks = true;
+    if (val == VAL_REASON) {
+        free(w->reason);
+        w->reason = mem_strdup(arg);
+    }
     return CLI_OK;
 }
 
 enum { DRAIN, UNDRAIN, DELETE };
-static const char *const actions[] = {"drain", "undrain", "delete", NULL};
+static const char *const actions[] = {"drain", "undrain", "remove", NULL};
+static const char *const routes[] = {"drain", "undrain", "delete"};
 
 /* A node's number, by its number or name. 0 after a report. */
 static int64_t node_id(const char *word)
@@ -109,12 +116,14 @@ static void print_change(int action, const json_t *v)
         printf("no longer drained, but %s\n", state);
 }
 
-static int change(int action, const char *node, bool json)
+static int change(int action, const char *node, const char *reason, bool json)
 {
     int64_t id = node_id(node);
     if (id == 0)
         return CLI_FAILED;
-    json_t *v = cli_post(CLI_PATH("/api/v1/nodes/%lld/%s", (long long)id, actions[action]), NULL);
+    json_t *body = reason ? json_pack("{s:o}", "reason", json_text(reason)) : NULL,
+           *v = cli_post(CLI_PATH("/api/v1/nodes/%lld/%s", (long long)id, routes[action]), body);
+    json_decref(body);
     if (v && json)
         cli_print_json(v);
     else if (v)
@@ -124,7 +133,7 @@ static int change(int action, const char *node, bool json)
     return rc;
 }
 
-static int change_all(const struct cli_args *a)
+static int change_all(const struct node_options *w, const struct cli_args *a)
 {
     int rc = CLI_OK, action = 0;
     while (actions[action] && !str_eq(actions[action], a->rest[0]) &&
@@ -135,8 +144,12 @@ static int change_all(const struct cli_args *a)
             a->rest[0]);
         return CLI_USAGE;
     }
+    if (w->reason && action != DRAIN) {
+        cli_error("--reason is for belay nodes drain");
+        return CLI_USAGE;
+    }
     for (int i = 1; i < a->n_rest; i++) {
-        int one = change(action, a->rest[i], a->json);
+        int one = change(action, a->rest[i], w->reason, a->json);
         rc = one > rc ? one : rc;
     }
     return rc;
@@ -148,12 +161,13 @@ static int run(int argc, const char **argv)
     struct cli_args a;
     int rc = cli_parse(&verb_nodes, argc, argv, false, on_option, &w, &a);
     if (rc == 0 && a.n_rest > 0)
-        rc = change_all(&a);
+        rc = change_all(&w, &a);
     else if (rc == 0 && w.racks)
         rc = list_print(&a, "/api/v1/racks", "racks", rack_columns);
     else if (rc == 0)
         rc = list_print(
             &a, w.all ? "/api/v1/nodes?state=all" : "/api/v1/nodes", "nodes", node_columns);
+    free(w.reason);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;
 }
@@ -162,10 +176,12 @@ static const struct poptOption options[] = {
     {"all", 'a', POPT_ARG_NONE, NULL, VAL_ALL, "include nodes that are gone", NULL},
     {"racks", 0, POPT_ARG_NONE, NULL, VAL_RACKS,
         "list racks with their power limits and current power", NULL},
+    {"reason", 0, POPT_ARG_STRING, NULL, VAL_REASON,
+        "with drain: shown in the list, in events and to whoever waits for the node", "TEXT"},
     POPT_TABLEEND,
 };
 
 const struct verb verb_nodes = {"nodes", "[OPTION...] [drain|undrain|remove NODE...]",
     "list, drain or remove nodes", run, options, false, .lists = true,
     .examples = "belay nodes\n"
-                "belay nodes drain gpu-07\n"};
+                "belay nodes drain --reason 'disk is swapped' gpu-07\n"};

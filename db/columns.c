@@ -184,6 +184,7 @@ static const struct column node_columns[] = {
     COL(node_row, joined_at),
     COL(node_row, gone_at),
     COL(node_row, drain),
+    COL(node_row, drained_by_belay),
     COL(node_row, drain_text),
     COL(node_row, fault),
     COL_KIND(node_row, "notice", notice, notice_type_names),

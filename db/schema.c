@@ -210,8 +210,9 @@ static const char baseline[] =
         " market TEXT NOT NULL,"
         " joined_at INTEGER,"
         " gone_at INTEGER,"
-        /* drain_text: why belay drains it; empty if an operator does */
+        /* drain_text: why; empty if an operator has not said */
         " drain INTEGER NOT NULL,"
+        " drained_by_belay INTEGER NOT NULL DEFAULT 0,"
         " drain_text TEXT NOT NULL DEFAULT '',"
         /* as last reported by its agent */
         " fault TEXT NOT NULL DEFAULT '',"

@@ -73,7 +73,7 @@ static void add_node(uint64_t *d, const struct node_row *n)
 {
     ADD(d, n->id, n->instance, n->state, n->total.cpus, n->total.gpus, n->total.memory_mib,
         n->price_uusd_h, n->on_demand_uusd_h, n->market, n->notice, n->notice_deadline.ms,
-        n->joined_at.ms, n->gone_at.ms, n->drain, n->kept_for);
+        n->joined_at.ms, n->gone_at.ms, n->drain, n->drained_by_belay, n->kept_for);
     ADD(d, n->priced_at.ms, n->accrued_uusd, n->attempts_uusd, n->attempts_ms, n->idle_uusd,
         n->idle_ms, n->used_until.ms, n->settled_at.ms);
 }

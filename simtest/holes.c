@@ -156,7 +156,7 @@ static void check_excused(struct world *w, const struct job_row *r)
 static void note_node(struct world *w, const struct node_row *r)
 {
     struct sim_hole *h = hole_of(w, r->id);
-    bool by_belay = r->drain && r->drain_text[0];
+    bool by_belay = r->drained_by_belay;
     int users = 0,
         jobs = count(h, world_now(w) - sim_holes.within_ms - COMMIT_LATE_MS, false, &users);
     if (by_belay && !h->by_belay && (jobs < sim_holes.jobs || users < sim_holes.users))
@@ -177,7 +177,7 @@ static bool may_lose_one(const struct world *w, int64_t node)
     LIST_FOREACH (model_nodes(w->model), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         nodes += of && n->pool == of->pool;
-        drained += of && n->pool == of->pool && n->row.drain && n->row.drain_text[0];
+        drained += of && n->pool == of->pool && n->row.drained_by_belay;
     }
     return of && drained < (nodes / PART_OF_POOL > 1 ? nodes / PART_OF_POOL : 1);
 }

@@ -427,6 +427,8 @@ static void drain_a_node(struct world *w)
         return;
     struct event ev = {.type = world_chance(w, 0.5) ? EV_DRAIN : EV_UNDRAIN,
         .drain = {.node = LIST_ENTRY(l, struct node, in_all)->row.id}};
+    if (ev.type == EV_DRAIN && world_chance(w, 0.5))
+        STR_COPY(ev.drain.text, world_chance(w, 0.5) ? "disk is swapped" : "new driver");
     tick_post(w->tick, &ev, on_done, NULL);
 }
 

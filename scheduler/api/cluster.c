@@ -154,9 +154,12 @@ static void on_node_changed(void *ctx, const struct err *e, int64_t id)
     free(c);
 }
 
-static void post_node_event(struct request *q, enum event_type type)
+/* Posts an event of the node in the path: EV_DRAIN, EV_UNDRAIN or EV_NODE_DELETE, which all begin
+ * with its number. reason: of a drain. */
+static void post_node_event(struct request *q, enum event_type type, const char *reason)
 {
     struct event ev = {.type = type, .drain = {.node = q->id}};
+    STR_COPY(ev.drain.text, reason);
     const struct node *n = model_node(tick_model(q->api->o.tick), q->id);
     const struct access_object object = {.pool = n ? n->row.pool : NULL};
     if (!api_may(q, RIGHT_OPERATE, &object, "this node"))
@@ -168,19 +171,50 @@ static void post_node_event(struct request *q, enum event_type type)
     tick_post(q->api->o.tick, &ev, on_node_changed, c);
 }
 
+/* Reads {"reason": TEXT}, or an empty body. Returns false after an error reply. */
+static bool read_reason(struct request *q, char out[NODE_REASON_MAX])
+{
+    struct json_reader r;
+    struct err e;
+    out[0] = '\0';
+    if (q->r->body_len == 0)
+        return true;
+    json_t *body = api_body(q, API_UNAUTHENTICATED_BODY_MAX);
+    if (!body)
+        return false;
+    json_reader_init(&r, body, "body", &e);
+    json_opt_strcpy(&r, "reason", out, NODE_REASON_MAX, "");
+    if (r.rc == 0 && str_has_control(out))
+        json_reader_fail(&r, "reason", "expected one line without control characters");
+    int rc = json_reader_finish(&r);
+    json_decref(body);
+    if (rc != 0)
+        http_reply_err(q->x, &e);
+    return rc == 0;
+}
+
+/* The audit log has the start of the reason, the event all of it. */
 void api_nodes_drain(struct request *q)
 {
-    post_node_event(q, EV_DRAIN);
+    char reason[NODE_REASON_MAX];
+    if (!read_reason(q, reason))
+        return;
+    if (q->call && reason[0]) {
+        char *object = mem_printf("%lld: %s", (long long)q->id, reason);
+        STR_COPY(q->call->row.object, object);
+        free(object);
+    }
+    post_node_event(q, EV_DRAIN, reason);
 }
 
 void api_nodes_undrain(struct request *q)
 {
-    post_node_event(q, EV_UNDRAIN);
+    post_node_event(q, EV_UNDRAIN, "");
 }
 
 void api_nodes_delete(struct request *q)
 {
-    post_node_event(q, EV_NODE_DELETE);
+    post_node_event(q, EV_NODE_DELETE, "");
 }
 
 /* ---- version ---- */

@@ -100,9 +100,9 @@ static void add_node(struct series *all, const struct node *n)
     state = place;
     metric_labels_add(&state, "state", sm_name(&node_sm, (int)n->row.state));
     metric_labels_add(&state, "drained",
-        !n->row.drain          ? ""
-        : n->row.drain_text[0] ? "belay"
-                               : "operator");
+        !n->row.drain             ? ""
+        : n->row.drained_by_belay ? "belay"
+                                  : "operator");
     add(all, NODES, &state, 1);
     add(all, CPUS, &place, total->cpus);
     add(all, CPUS_USED, &place, total->cpus - left->cpus);

@@ -1301,6 +1301,27 @@ class Local(unittest.TestCase):
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertNotIn("expected", done.stderr)
 
+    def test_a_drain_has_a_reason(self):
+        node = str(self.json("nodes")["nodes"][0]["id"])
+        self.addCleanup(self.h.belay, "nodes", "undrain", node)
+        self.ok("nodes", "drain", "--reason", "disk is swapped", node)
+        self.assertEqual(self.json("nodes")["nodes"][0]["drain_text"], "disk is swapped")
+        self.assertIn("disk is swapped", self.ok("nodes"))
+        events = self.client().events()["events"]
+        self.assertTrue(any("being emptied: disk is swapped" in e["text"] for e in events), events)
+        self.assertIn(node + ": disk is swapped", self.ok("admin", "audit-log"))
+        job = str(self.submit(self.h.script("true\n")))
+        self.assertIn("disk is swapped", self.ok("why", job))
+        self.ok("cancel", job)
+        self.ok("nodes", "undrain", node)
+        self.assertIsNone(self.json("nodes")["nodes"][0]["drain_text"])
+        done = self.h.belay("nodes", "undrain", "--reason", "x", node)
+        self.assertEqual(
+            (done.returncode, done.stderr), (2, "belay: --reason is for belay nodes drain\n")
+        )
+        for bad in ("two\nlines", "x" * 200):
+            self.assertNotEqual(self.h.belay("nodes", "drain", "--reason", bad, node).returncode, 0)
+
     def test_an_empty_item_of_a_list_is_refused(self):
         script = self.h.script("true\n", "true.sh")
         for words, why in (

@@ -456,6 +456,7 @@ void node_drain(
     if (n->row.drain)
         return;
     n->row.drain = true;
+    n->row.drained_by_belay = reason->cause != DRAIN_BY_OPERATOR;
     STR_COPY(n->row.drain_text, reason->text);
     touch_node(m, n);
     history(m, now, reason->cause == DRAIN_BY_OPERATOR ? "drain" : "auto-drain",
@@ -480,7 +481,14 @@ int apply_drain(struct model *m, const struct event *ev, struct outcome *ret_out
     if (!n)
         return ERR_NOT_FOUND;
     ret_outcome->id = n->row.id;
-    node_drain(m, n, ev->now, &(struct drain_reason){DRAIN_BY_OPERATOR, "", ""});
+    if (n->row.drain && !n->row.drained_by_belay && ev->drain.text[0] &&
+        !str_eq(n->row.drain_text, ev->drain.text)) {
+        STR_COPY(n->row.drain_text, ev->drain.text);
+        touch_node(m, n);
+        history(m, ev->now, "drain", (struct history_of){.node = n}, "%s is being emptied: %.180s",
+            n->row.name, n->row.drain_text);
+    }
+    node_drain(m, n, ev->now, &(struct drain_reason){DRAIN_BY_OPERATOR, ev->drain.text, ""});
     return 0;
 }
 
@@ -497,7 +505,8 @@ int apply_fault(struct model *m, const struct event *ev, struct outcome *ret_out
         return 0; /* its agent has started again: only an operator knows of a repair */
     history(m, ev->now, "fault", (struct history_of){.node = n}, "%s is faulty: %.180s",
         n->row.name, n->row.fault);
-    if (n->row.drain && !n->row.drain_text[0]) {
+    if (n->row.drain && !n->row.drained_by_belay) {
+        n->row.drained_by_belay = true;
         STR_COPY(n->row.drain_text, n->row.fault);
         node_refresh(m, n, false);
     }
@@ -514,7 +523,7 @@ int apply_undrain(
     ret_outcome->id = n->row.id;
     if (!n->row.drain)
         return 0;
-    n->row.drain = false;
+    n->row.drain = n->row.drained_by_belay = false;
     n->row.drain_text[0] = '\0';
     node_failures_forget(m, n);
     touch_node(m, n);

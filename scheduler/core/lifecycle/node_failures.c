@@ -88,7 +88,7 @@ static bool pool_may_lose_one(const struct model *m, const struct pool *p)
     LIST_FOREACH (model_nodes(m), l) {
         const struct node *n = LIST_ENTRY(l, struct node, in_all);
         nodes += n->pool == p;
-        drained += n->pool == p && n->row.drain && n->row.drain_text[0];
+        drained += n->pool == p && n->row.drained_by_belay;
     }
     return drained < max_i64(nodes / PART_OF_POOL, 1);
 }

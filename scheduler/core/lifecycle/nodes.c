@@ -62,7 +62,7 @@ static bool is_alive(const struct node *n)
 
 bool node_ends_when_empty(const struct node *n)
 {
-    return n->instance && n->row.drain && n->row.drain_text[0] && n->row.market != MARKET_OWNED;
+    return n->instance && n->row.drained_by_belay && n->row.market != MARKET_OWNED;
 }
 
 /* A machine of provider static (MARKET_OWNED) that belay drains stays: its claim keeps it from
@@ -73,7 +73,7 @@ static struct list *list_of_empty(struct model *m, struct node *n)
         return NULL;
     if (node_ends_when_empty(n))
         return &m->lifecycle.drained;
-    return n->row.drain && n->row.drain_text[0] ? NULL : &n->pool->idle;
+    return n->row.drained_by_belay ? NULL : &n->pool->idle;
 }
 
 static struct list *list_of_state(struct model *m, struct node *n)

@@ -136,7 +136,7 @@ static int check_node_indexes(const struct node *n, struct err *e)
          has_capacity = works && n->free.cpus > 0;
     bool empty = n->instance && list_is_empty(&n->attempts) &&
                  (n->row.state == NODE_UP || n->row.state == NODE_DRAINING);
-    bool idle = empty && !(n->row.drain && n->row.drain_text[0]);
+    bool idle = empty && !n->row.drained_by_belay;
     if (!node_is_in_order(n))
         return BROKEN("node %" PRId64 " is out of the order of free resources", n->row.id);
     if (has_capacity != (n->free_entry && tree_has(&n->free_entry->link) &&

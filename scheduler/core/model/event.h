@@ -234,7 +234,11 @@ struct event {
         } facts;
         struct {
             int64_t node;
-        } heartbeat, drain, undrain, node_delete, lost;
+        } heartbeat, undrain, node_delete, lost;
+        struct {
+            int64_t node;
+            char text[NODE_REASON_MAX]; /* the operator's reason; "" = none */
+        } drain;
         struct {
             int64_t node;
             enum node_throttle throttle;

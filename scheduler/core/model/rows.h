@@ -211,7 +211,8 @@ struct node_row {
     char key_hash[65];
     char version[32];                 /* of its agent */
     bool drain;                       /* requested by an operator or by belay; survives LOST */
-    char drain_text[NODE_REASON_MAX]; /* why belay drains it; "": an operator does */
+    bool drained_by_belay;            /* only with drain */
+    char drain_text[NODE_REASON_MAX]; /* why; "": an operator has not said */
     /* As last reported by its agent, which repeats it; "" = none. The same fault drains the node
      * only once, so that an operator can undrain it. */
     char fault[NODE_REASON_MAX];

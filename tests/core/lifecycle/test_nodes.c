@@ -506,6 +506,38 @@ static int64_t join_of(struct lab *l, enum market market)
     return node;
 }
 
+static void an_operators_reason_stays_the_operators(void **state)
+{
+    struct lab l;
+    (void)state;
+    lab_init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    const struct node *n = model_node(l.m, node);
+    struct event ev = {.type = EV_DRAIN, .drain = {.node = node, .text = "disk is swapped"}};
+    lab_apply(&l, ev);
+    assert_string_equal(n->row.drain_text, "disk is swapped");
+    assert_false(n->row.drained_by_belay);
+    lab_take(&l);
+    assert_string_equal(lab_history(&l, "drain")->text, "n1 is being emptied: disk is swapped");
+    ev.drain.text[0] = '\0';
+    lab_apply(&l, ev); /* says nothing new */
+    assert_string_equal(n->row.drain_text, "disk is swapped");
+    STR_COPY(ev.drain.text, "new driver");
+    lab_apply(&l, ev);
+    lab_take(&l);
+    assert_string_equal(lab_history(&l, "drain")->text, "n1 is being emptied: new driver");
+    struct event fault = {.type = EV_FAULT, .fault = {.node = node, .text = "GPU 0: Xid 79"}};
+    lab_apply(&l, fault);
+    assert_true(n->row.drained_by_belay);
+    assert_string_equal(n->row.drain_text, "GPU 0: Xid 79");
+    lab_apply(&l, ev); /* the fault stays what is shown */
+    assert_string_equal(n->row.drain_text, "GPU 0: Xid 79");
+    lab_apply(&l, (struct event){.type = EV_UNDRAIN, .undrain.node = node});
+    assert_false(n->row.drained_by_belay);
+    assert_string_equal(n->row.drain_text, "");
+    lab_deinit(&l);
+}
+
 static void a_drained_machine_is_ended_when_its_jobs_have_left(void **state)
 {
     (void)state;
@@ -597,6 +629,7 @@ int main(void)
         cmocka_unit_test(a_node_returns_noticed_while_the_deadline_is_ahead),
         cmocka_unit_test(a_drain_saves_and_stops_and_outlives_a_reboot),
         cmocka_unit_test(a_drain_of_a_lost_node_waits_for_it),
+        cmocka_unit_test(an_operators_reason_stays_the_operators),
         cmocka_unit_test(a_drained_node_can_still_be_reclaimed),
         cmocka_unit_test(only_an_empty_node_is_deleted_and_its_instance_with_it),
         cmocka_unit_test(requests_for_unknown_nodes_are_refused),
