@@ -40,8 +40,14 @@ class Money(unittest.TestCase):
         cls.b.__enter__()
         cls.addClassCleanup(cls.b.quit)
         cls.b.allowed.append("401")  # before the sign-in
+        cls.sign_in(admin=True)
+
+    @classmethod
+    def sign_in(cls, **token):
+        """As another than the one who is signed in."""
+        cls.b.driver.delete_all_cookies()
         cls.b.open("/console/sign-in")
-        cls.b.one("#token").send_keys(cls.d.token(kind="api", admin=True))
+        cls.b.one("#token").send_keys(cls.d.token(kind="api", **token))
         cls.b.press("Sign in with the token")
         cls.b.wait_text("Overview", "h1")
 
@@ -193,6 +199,38 @@ class Money(unittest.TestCase):
         self.b.press("Remove wandb")
         self.confirm("Remove")
         self.b.wait_text("There are no secrets")
+
+    def test_who_may_not_change_a_thing_has_no_button_for_it(self):
+        def shown(page):
+            self.open(page)
+            names = {e.text for e in self.b.all("main button")}
+            return names & {"New calendar", "New token", "New join token", "New secret", "Revoke"}
+
+        self.addCleanup(self.sign_in, admin=True)
+        self.sign_in(user="vic")
+        self.assertEqual(shown("cron"), set())
+        menu = self.b.text("nav")
+        self.assertIn("Cron", menu)
+        for word in ("Audit log", "Tokens", "Secrets"):
+            self.assertNotIn(word, menu)
+        self.sign_in(user="ann")
+        self.assertEqual(shown("cron"), set())
+        self.assertLessEqual({"New token"}, shown("tokens"))
+        self.assertNotIn("New join token", shown("tokens"))
+        self.assertEqual(shown("secrets"), {"New secret"})
+        self.assertNotIn("Audit log", self.b.text("nav"))
+
+    def test_an_entry_is_paused_with_the_keyboard_alone(self):
+        self.open("cron/2")
+        self.b.tab_to(lambda name: name == "Pause", "the button")
+        self.b.keys(browser.Keys.ENTER)
+        self.b.wait_text("It starts nothing", "dialog")
+        self.b.tab_to(lambda name: name == "Pause", "the button of the dialog")
+        self.b.keys(browser.Keys.ENTER)
+        self.b.wait_text("paused", ".badge")
+        self.b.wait("!document.querySelector('dialog')", "the end of the dialog")
+        self.assertEqual(self.d.call("GET", "/api/v1/crons/2")[1]["cron"]["state"], "paused")
+        self.post("crons/2/resume", {}, 200)
 
     def test_an_error_stays_in_the_dialog_and_escape_leaves_it(self):
         self.open("tokens")
