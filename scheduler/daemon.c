@@ -442,6 +442,7 @@ static void on_reloaded(void *ctx, const struct reload_oidc *oidc)
     set_times(d);
     notifier_set_budgets(d->notifier, c->budgets, c->n_budgets);
     notifier_set_digest_zone(d->notifier, d->tables->digest.zone);
+    spend_watch_set_limits(d->spend_watch, &c->spend.limits);
     archiver_set_limits(d->archiver, c->retention.logs_ms, c->retention.disk_ms,
         c->retention.disk_bytes, c->retention.store_bytes);
     retention_look(d->retention);

@@ -99,6 +99,11 @@ void spend_watch_start(struct spend_watch *w)
     timer_start(w->o.timers, &w->next, SPEND_FIRST_MS);
 }
 
+void spend_watch_set_limits(struct spend_watch *w, const struct spend_limits *limits)
+{
+    w->o.limits = *limits;
+}
+
 void spend_watch_destroy(struct spend_watch *w)
 {
     if (!w)

@@ -28,6 +28,8 @@ struct spend_watch_options {
 struct spend_watch *spend_watch_create(const struct spend_watch_options *o);
 /* Begins; the first review is SPEND_FIRST_MS later. */
 void spend_watch_start(struct spend_watch *w);
+/* Takes effect with the next review. */
+void spend_watch_set_limits(struct spend_watch *w, const struct spend_limits *limits);
 /* Call while the loop still runs once: the thread may be reading. w may be NULL. */
 void spend_watch_destroy(struct spend_watch *w);
 

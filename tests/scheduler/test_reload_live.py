@@ -223,6 +223,14 @@ class Live(unittest.TestCase):
         self.changes(CONFIG)
         self.assertEqual(self.d.call("GET", "/api/v1/racks")[1]["racks"], [])
 
+    def test_spend_anomalies(self):
+        limits = CONFIG + "spend_anomalies: {weeks: 6, at_least: 20%s}\n"
+        self.assertEqual(
+            sorted(self.changes(limits % "")), ["spend_anomalies.at_least", "spend_anomalies.weeks"]
+        )
+        said = self.refusal(limits % ", mail: [ops@lab.example]")
+        self.assertIn("only a restart of belayd can change spend_anomalies.mail", said)
+
     def test_a_file_of_a_webhook_or_of_mail_that_is_missing(self):
         path = os.path.join(self.d.dir, "url")
         hooks = CONFIG + "webhooks: {ops: {url_file: %s, events: [end]}}\n" % path
