@@ -10,6 +10,7 @@ import { Empty, Failure, Loading } from "../parts/states.js";
 import { LongTable } from "../parts/table.js";
 import { Ago, Lasted } from "../parts/time.js";
 import { setQuery } from "../router.js";
+import { hasRole } from "../session.js";
 import { subscribe } from "../stream.js";
 
 const PAGE = 200;
@@ -42,7 +43,7 @@ export function Jobs({ query }) {
     const list = useJobs(withQuery("/api/v1/jobs", { ...filter, limit: PAGE, why: 1 }));
     return html`<${PageHead} title="Jobs"
             note=${list.jobs && count(list.jobs.length) + (list.next ? " and more" : "") + " in this list"}>
-            <a class="button button-main" href="/console/submit">Submit a job</a></${PageHead}>
+            ${hasRole("member") && html`<a class="button button-main" href="/console/submit">Submit a job</a>`}</${PageHead}>
         <${Filters} filter=${filter} />
         ${list.error && html`<${Failure} error=${list.error} retry=${list.reload} />`}
         ${!list.jobs && !list.error && html`<${Loading} lines=${8} />`}
