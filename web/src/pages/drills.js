@@ -12,8 +12,14 @@ import { Empty, Loaded } from "../parts/states.js";
 import { Table } from "../parts/table.js";
 import { Ago } from "../parts/time.js";
 
-const TONES = { stopping: "busy", queued: "busy", resumed: "busy", passed: "good", failed: "bad",
-    interrupted: "warn" };
+const TONES = {
+    stopping: "busy",
+    queued: "busy",
+    resumed: "busy",
+    passed: "good",
+    failed: "bad",
+    interrupted: "warn",
+};
 
 const columns = [
     { name: "Job", cell: (d) => html`<a href=${"/console/jobs/" + d.job}>${d.ref}</a>` },
@@ -21,13 +27,27 @@ const columns = [
     { name: "User", cell: (d) => d.user },
     { name: "Result", cell: (d) => html`<${Badge} word=${d.state} tone=${TONES[d.state]} />` },
     { name: "Stopped", cell: (d) => (d.without_notice ? "without notice" : "with notice") },
-    { name: "Checkpoint", cell: (d) => [d.method, d.bytes > 0 && bytes(d.bytes),
-        d.save_ms !== null && "saved in " + duration(d.save_ms)]
-        .filter(Boolean).join(", ") },
-    { name: "Lost", cell: (d) => (d.lost_steps !== null ? `${d.lost_steps} steps`
-        : duration(d.lost_ms)), number: true },
-    { name: "Restored in", cell: (d) => (d.restore_ms === null ? "" : duration(d.restore_ms)),
-        number: true },
+    {
+        name: "Checkpoint",
+        cell: (d) =>
+            [
+                d.method,
+                d.bytes > 0 && bytes(d.bytes),
+                d.save_ms !== null && "saved in " + duration(d.save_ms),
+            ]
+                .filter(Boolean)
+                .join(", "),
+    },
+    {
+        name: "Lost",
+        cell: (d) => (d.lost_steps !== null ? `${d.lost_steps} steps` : duration(d.lost_ms)),
+        number: true,
+    },
+    {
+        name: "Restored in",
+        cell: (d) => (d.restore_ms === null ? "" : duration(d.restore_ms)),
+        number: true,
+    },
     { name: "What happened", cell: (d) => d.text || "", wide: true },
     { name: "Asked for", cell: (d) => html`<${Ago} at=${d.asked_at} />`, number: true },
 ];

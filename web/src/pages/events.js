@@ -11,30 +11,46 @@ import { Failure, Loaded } from "../parts/states.js";
 const PAGE = 200;
 const GROUPS = {
     reclaims: "notice,saved,save-failed,restored,restore-failed,lost,requeued,reclaim",
-    jobs: "submitted,updated,held,released,started,ended,cancel,requeue,requeued,preempt," +
+    jobs:
+        "submitted,updated,held,released,started,ended,cancel,requeue,requeued,preempt," +
         "time-limit",
-    nodes: "joined,notice,lost,returned,drain,auto-drain,undrain,throttled,recovered,disk-full," +
+    nodes:
+        "joined,notice,lost,returned,drain,auto-drain,undrain,throttled,recovered,disk-full," +
         "disk-room,fault,gone," +
         "reservation,reservation-over",
-    machines: "launch,launched,launch-refused,offer-refused,boot-failed,boot-console," +
+    machines:
+        "launch,launched,launch-refused,offer-refused,boot-failed,boot-console," +
         "boots-again,ending,gone,base-load",
-    troubles: "save-failed,restore-failed,damaged,lost,fault,boot-failed,clean-failed," +
+    troubles:
+        "save-failed,restore-failed,damaged,lost,fault,boot-failed,clean-failed," +
         "prefetch-failed,store-refused," +
         "no-credentials,drill-failed,disk-full,throttled,late,in-vain",
     money: "budget,spend-anomaly,idle-gpus,park,settled",
     drills: "drill,drill-passed,drill-compared,drill-failed,drill-interrupted",
 };
-const NAMES = [["", "all"], ["reclaims", "reclaims and saves"], ["jobs", "jobs"],
+const NAMES = [
+    ["", "all"],
+    ["reclaims", "reclaims and saves"],
+    ["jobs", "jobs"],
     ["nodes", "nodes"],
-    ["machines", "machines of providers"], ["troubles", "what failed"], ["money", "money"],
-        ["drills", "drills"]];
+    ["machines", "machines of providers"],
+    ["troubles", "what failed"],
+    ["money", "money"],
+    ["drills", "drills"],
+];
 
 export function Events({ query }) {
-    const group = query.get("kind") || "", node = query.get("node") || "",
+    const group = query.get("kind") || "",
+        node = query.get("node") || "",
         instance = query.get("instance") || "";
-    const kind = GROUPS[group] || group, number = (text) => (/^[1-9]\d*$/.test(text) ? text : null);
-    const path = withQuery("/api/v1/events",
-        { tail: PAGE, kind, node: number(node), instance: number(instance) });
+    const kind = GROUPS[group] || group,
+        number = (text) => (/^[1-9]\d*$/.test(text) ? text : null);
+    const path = withQuery("/api/v1/events", {
+        tail: PAGE,
+        kind,
+        node: number(node),
+        instance: number(instance),
+    });
     const newest = useData(path, { on: ["event"] });
     const older = useOlder(path);
     const options = GROUPS[group] || !group ? NAMES : [...NAMES, [group, group]];
@@ -56,17 +72,21 @@ function Pages({ newest, older }) {
     const next = older.kept ? older.next : newest.next;
     return html`<${EventList} events=${events} empty="No event is like that" />
         ${older.error && html`<${Failure} error=${older.error} />`}
-        ${next && html`<p><button type="button" disabled=${older.busy}
+        ${
+            next &&
+            html`<p><button type="button" disabled=${older.busy}
             onClick=${() => older.more(next, events)}>
-            ${older.busy ? "Loading …" : "Older events"}</button></p>`}`;
+            ${older.busy ? "Loading …" : "Older events"}</button></p>`
+        }`;
 }
 
 /** Kept events before newer ones, each once; only the newer ones if some between are missing. */
 export function joined(kept, newest) {
-    if (newest.length === 0)
-        return kept;
-    const first = newest[0].id, last = kept.length > 0 ? kept[kept.length - 1].id : 0;
-    return last < first && newest.length >= PAGE ? newest
+    if (newest.length === 0) return kept;
+    const first = newest[0].id,
+        last = kept.length > 0 ? kept[kept.length - 1].id : 0;
+    return last < first && newest.length >= PAGE
+        ? newest
         : [...kept.filter((e) => e.id < first), ...newest];
 }
 
@@ -75,8 +95,8 @@ function useOlder(path) {
     const none = { path, kept: null, next: null, busy: false, error: null };
     const [state, setState] = useState(none);
     useEffect(() => setState(none), [path]);
-    const set = (change) => setState((old) =>
-        (old.path === path ? { ...old, ...change(old) } : old));
+    const set = (change) =>
+        setState((old) => (old.path === path ? { ...old, ...change(old) } : old));
     const more = async (before, shown) => {
         set(() => ({ busy: true, error: null }));
         try {

@@ -13,30 +13,44 @@ import { LongTable } from "../parts/table.js";
 import { setQuery } from "../router.js";
 
 const ROW_PX = 37; // of .table-long td in table.css
-const SHOW = [["live", "live"], ["all", "also ended"]];
+const SHOW = [
+    ["live", "live"],
+    ["all", "also ended"],
+];
 
 export function Instances({ query }) {
-    const state = query.get("state") || "live", all = state === "all", pool = query.get("pool") ||
-        "", id = query.get("id");
+    const state = query.get("state") || "live",
+        all = state === "all",
+        pool = query.get("pool") || "",
+        id = query.get("id");
     const list = useData("/api/v1/instances?state=" + (all ? "all" : "live"), { on: ["instance"] });
     return html`<${PageHead} title="Instances" note="Machines that belay launched at providers" />
         <${Loaded} of=${list} lines=${8}>${({ instances }) => {
-            const shown = instances.filter((i) => (!pool || i.pool === pool) &&
-                (!id || String(i.id) === id)).reverse();
+            const shown = instances
+                .filter((i) => (!pool || i.pool === pool) && (!id || String(i.id) === id))
+                .reverse();
             return html`<${Figures} instances=${instances} />
                 <${Filters}>
                     <${Choice} name="state" label="Show" value=${state} options=${SHOW} />
                     <${PoolChoice} rows=${instances} pool=${pool} />
-                    ${id && html`<button type="button"
+                    ${
+                        id &&
+                        html`<button type="button"
                         onClick=${() => setQuery({ id: "" })}>Only instance ${id}: show
-                            all</button>`}
+                            all</button>`
+                    }
                 </${Filters}>
-                ${shown.length === 0 ? html`<${Empty} title="No instance is like that">${all
-                    ? "None was launched, or their rows were deleted."
-                    : html`Those that ended are in <a
-                        href="/console/instances?state=all">all instances</a>.`}</${Empty}>`
-                    : html`<${LongTable} caption="Instances" columns=${instanceColumns}
-                        rows=${shown} rowKey=${(i) => i.id} rowHeight=${ROW_PX} />`}`;
+                ${
+                    shown.length === 0
+                        ? html`<${Empty} title="No instance is like that">${
+                              all
+                                  ? "None was launched, or their rows were deleted."
+                                  : html`Those that ended are in <a
+                        href="/console/instances?state=all">all instances</a>.`
+                          }</${Empty}>`
+                        : html`<${LongTable} caption="Instances" columns=${instanceColumns}
+                        rows=${shown} rowKey=${(i) => i.id} rowHeight=${ROW_PX} />`
+                }`;
         }}</${Loaded}>`;
 }
 
@@ -48,10 +62,14 @@ function Figures({ instances }) {
         <${Stat} name="Live" value=${count(live.length)}
             note=${booting > 0 && count(booting) + " booting"} />
         <${Stat} name="Spot" value=${count(live.filter((i) => i.market === "spot").length)} />
-        <${Stat} name="Cost now" value=${rate(live.reduce((sum, i) => sum +
-            (i.launched_at ? i.price_uusd_h : 0), 0))} />
-        ${gone.length > 0 && html`<${Stat} name="Reclaimed"
+        <${Stat} name="Cost now" value=${rate(
+            live.reduce((sum, i) => sum + (i.launched_at ? i.price_uusd_h : 0), 0),
+        )} />
+        ${
+            gone.length > 0 &&
+            html`<${Stat} name="Reclaimed"
             value=${count(gone.filter((i) => i.reclaimed).length)}
-            note=${"of " + plural(gone.length, "machine") + " that ended"} />`}
+            note=${"of " + plural(gone.length, "machine") + " that ended"} />`
+        }
     </${Stats}>`;
 }

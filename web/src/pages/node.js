@@ -24,43 +24,60 @@ export function Node({ params }) {
     const of = here || !live.data ? live : all;
     const rows = of.data ? of.data.nodes.filter(isHere) : [];
     const node = rows[rows.length - 1];
-    return html`<${PageHead} title=${"Node " + (node ? node.name : params.id)} note=${node &&
-            html`<${NodeState} node=${node} /> in pool <${PoolLink} pool=${node.pool} />`}>
+    return html`<${PageHead} title=${"Node " + (node ? node.name : params.id)} note=${
+        node && html`<${NodeState} node=${node} /> in pool <${PoolLink} pool=${node.pool} />`
+    }>
             ${node && html`<${NodeActions} node=${node} done=${live.reload} />`}</${PageHead}>
-        <${Loaded} of=${of}>${() => (node ? html`<${Shown} node=${node} />`
-            : html`<${Empty} title="There is no such node">It may have left so long ago that its row
-                was deleted. All nodes are in <a href="/console/nodes">the list</a>.</${Empty}>`)}
+        <${Loaded} of=${of}>${() =>
+            node
+                ? html`<${Shown} node=${node} />`
+                : html`<${Empty} title="There is no such node">
+                      It may have left so long ago that its row was deleted. All nodes are in
+                      ${" "}<a href="/console/nodes">the list</a>.</${Empty}>`}
         </${Loaded}>`;
 }
 
 function Shown({ node }) {
-    return html`${nodeTroubles(node).map((text) => html`<p class="notice notice-warn"
-            key=${text}>${text}</p>`)}
-        ${node.reservation && html`<p class="notice">Reserved for maintenance,
+    return html`${nodeTroubles(node).map(
+        (text) => html`<p class="notice notice-warn"
+            key=${text}>${text}</p>`,
+    )}
+        ${
+            node.reservation &&
+            html`<p class="notice">Reserved for maintenance,
             as <a href="/console/reservations">${node.reservation}</a>:
-            ${" " + node.reservation_text}</p>`}
+            ${" " + node.reservation_text}</p>`
+        }
         <${Figures} node=${node} />
         ${!node.gone_at && html`<${Jobs} node=${node} />`}
-        <div class="columns"><${About} node=${node} />${node.instance &&
-            html`<${Machine} node=${node} />`}</div>
+        <div class="columns"><${About} node=${node} />${
+            node.instance && html`<${Machine} node=${node} />`
+        }</div>
         <${Events} node=${node} />`;
 }
 
 function Figures({ node: n }) {
-    const row = (name, total, free, text) => total > 0 && html`<${Stat} name=${name}
+    const row = (name, total, free, text) =>
+        total > 0 &&
+        html`<${Stat} name=${name}
         value=${html`<${Share} name=${name} total=${total} free=${free} text=${text} />`} />`;
     return html`<${Stats}>
         ${!n.gone_at && html`<${Stat} name="Jobs" value=${count(n.jobs)} />`}
         ${row("CPUs", n.cpus, n.cpus_free)} ${row("GPUs", n.gpus, n.gpus_free)}
         ${row("Memory", n.memory_mib, n.memory_free_mib, mebibytes)}
         ${Object.keys(n.resources).map((name) =>
-            row(name, n.resources[name], n.resources_free && n.resources_free[name]))}
-        <${Stat} name="Used by jobs" value=${count(Math.round(n.usage.cpu_milli / 100) / 10) +
-            " CPUs"}
+            row(name, n.resources[name], n.resources_free && n.resources_free[name]),
+        )}
+        <${Stat} name="Used by jobs" value=${
+            count(Math.round(n.usage.cpu_milli / 100) / 10) + " CPUs"
+        }
             note=${mebibytes(n.usage.memory_bytes / 1048576)} />
         <${Stat} name="Price" value=${rate(n.price_uusd_h)} note=${n.market} />
-        ${n.watts !== null && html`<${Stat} name="Power" value=${count(n.watts) + " W"}
-            note=${n.rack && "rack " + n.rack} href="/console/racks" />`}
+        ${
+            n.watts !== null &&
+            html`<${Stat} name="Power" value=${count(n.watts) + " W"}
+            note=${n.rack && "rack " + n.rack} href="/console/racks" />`
+        }
     </${Stats}>`;
 }
 
@@ -84,11 +101,17 @@ function Jobs({ node }) {
 }
 
 function About({ node: n }) {
-    const criu = { unknown: null, no: "no", cpu: "of CPU jobs",
-        gpu: "of CPU and GPU jobs" }[n.criu];
+    const criu = { unknown: null, no: "no", cpu: "of CPU jobs", gpu: "of CPU and GPU jobs" }[
+        n.criu
+    ];
     const rows = [
-        ["GPUs", n.gpus > 0 && [n.gpu_model, n.gpu_memory_mib &&
-            mebibytes(n.gpu_memory_mib)].filter(Boolean).join(", ")],
+        [
+            "GPUs",
+            n.gpus > 0 &&
+                [n.gpu_model, n.gpu_memory_mib && mebibytes(n.gpu_memory_mib)]
+                    .filter(Boolean)
+                    .join(", "),
+        ],
         ["Features", n.features.join(", ")],
         ["Saves by CRIU", criu && criu + (n.criu_text ? ": " + n.criu_text : "")],
         ["Address", n.address],
@@ -103,20 +126,25 @@ function About({ node: n }) {
 }
 
 function Machine({ node }) {
-    const list = useData("/api/v1/instances?state=" + (node.gone_at ? "all" : "live"),
-        { on: ["instance"] });
+    const list = useData("/api/v1/instances?state=" + (node.gone_at ? "all" : "live"), {
+        on: ["instance"],
+    });
     return html`<${Card} title="Its machine"><${Loaded} of=${list}>${({ instances }) => {
         const i = instances.find((one) => one.id === node.instance);
-        return i ? html`<${Facts} rows=${instanceColumns.map((c) => [c.name, c.cell(i)])} />`
+        return i
+            ? html`<${Facts} rows=${instanceColumns.map((c) => [c.name, c.cell(i)])} />`
             : html`<${Empty} title="Its row was deleted" />`;
     }}</${Loaded}></${Card}>`;
 }
 
 function Events({ node }) {
-    const of = useData(`/api/v1/events?node=${node.id}&tail=50`,
-        { on: ["event"], concerns: (e) => !e || !("node" in e) || e.node === node.id });
-    return html`<${Card} title="Events" more=${html`<a href=${"/console/events?node=" +
-        node.id}>All</a>`}>
+    const of = useData(`/api/v1/events?node=${node.id}&tail=50`, {
+        on: ["event"],
+        concerns: (e) => !e || !("node" in e) || e.node === node.id,
+    });
+    return html`<${Card} title="Events" more=${html`<a href=${
+        "/console/events?node=" + node.id
+    }>All</a>`}>
         <${Loaded} of=${of}>${(d) => html`<${EventList} events=${d.events}
             here=${node.id} />`}</${Loaded}></${Card}>`;
 }

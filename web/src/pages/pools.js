@@ -20,8 +20,11 @@ const columns = [
     { name: "GPUs", cell: (p) => p.now && html`<${Share} name="GPUs" ...${free(p.now.gpus)} />` },
     { name: "Keeps", cell: (p) => baseLoadText(p.base_load) },
     { name: "Cost", cell: (p) => p.now && rate(p.now.uusd_h), number: true },
-    { name: "Limit", cell: (p) => p.max_uusd_per_hour !== null && rate(p.max_uusd_per_hour),
-        number: true },
+    {
+        name: "Limit",
+        cell: (p) => p.max_uusd_per_hour !== null && rate(p.max_uusd_per_hour),
+        number: true,
+    },
 ];
 
 function free({ total, used }) {
@@ -29,14 +32,14 @@ function free({ total, used }) {
 }
 
 function nodes(p) {
-    const now = p.now ? count(p.now.nodes.up) + (p.now.coming ? ` + ${p.now.coming} coming` : "")
+    const now = p.now
+        ? count(p.now.nodes.up) + (p.now.coming ? ` + ${p.now.coming} coming` : "")
         : "";
     return p.max_nodes === null ? now : `${now} of ${count(p.max_nodes)}`;
 }
 
 function State({ pool }) {
-    if (!pool.boots)
-        return html`<${Badge} word="ok" tone="good" />`;
+    if (!pool.boots) return html`<${Badge} word="ok" tone="good" />`;
     return html`<${Badge} word=${plural(pool.boots.failed, "failed boot")} tone="bad" />`;
 }
 

@@ -21,8 +21,11 @@ export function Reservations() {
     const of = useAsk(list.reload);
     return html`<${PageHead} title="Reservations"
             note="Times when nodes, or a pool, are kept free for maintenance">
-            ${hasRole("operator") && html`<${AskButton} of=${of} question=${addition}
-                label="Reserve nodes" />`}
+            ${
+                hasRole("operator") &&
+                html`<${AskButton} of=${of} question=${addition}
+                label="Reserve nodes" />`
+            }
         </${PageHead}>
         <${Loaded} of=${list}>${({ reservations }) => html`<${Card} title="Reservations">
             <${Table} caption="All reservations" columns=${columns(of)} rows=${reservations}
@@ -33,35 +36,48 @@ export function Reservations() {
 }
 
 const addition = {
-    title: "Reserve nodes for maintenance", verb: "Reserve",
+    title: "Reserve nodes for maintenance",
+    verb: "Reserve",
     act: (form) => post("/api/v1/reservations", reservationOf(form)),
     body: html`<${ReservationForm} />`,
 };
 
 function removal(r) {
     return {
-        title: "Remove reservation " + r.name, verb: "Remove", danger: true,
+        title: "Remove reservation " + r.name,
+        verb: "Remove",
+        danger: true,
         act: () => post(`/api/v1/reservations/${r.id}/remove`),
-        body: html`<p>Its ${plural(r.n_nodes, "node")} take jobs again${r.every
-            ? ", and it does not repeat" : ""}.</p>`,
+        body: html`<p>Its ${plural(r.n_nodes, "node")} take jobs again${
+            r.every ? ", and it does not repeat" : ""
+        }.</p>`,
     };
 }
 
 function columns(of) {
     const all = [
         { name: "Name", cell: (r) => r.name },
-        { name: "State", cell: (r) => html`<${Badge} word=${r.state}
-            tone=${r.state === "open" ? "warn" : "busy"} />` },
+        {
+            name: "State",
+            cell: (r) => html`<${Badge} word=${r.state}
+            tone=${r.state === "open" ? "warn" : "busy"} />`,
+        },
         { name: "Covers", cell: (r) => html`<${Covers} r=${r} />` },
         { name: "When", cell: (r) => html`<${When} r=${r} />`, wide: true },
         { name: "Why", cell: (r) => [r.reason, "by " + r.by].filter(Boolean).join(", ") },
-        { name: "May use it", cell: (r) => [...r.users,
-            ...r.teams.map((t) => "team " + t)].join(", ") },
+        {
+            name: "May use it",
+            cell: (r) => [...r.users, ...r.teams.map((t) => "team " + t)].join(", "),
+        },
         { name: "Jobs there", cell: (r) => html`<${Jobs} r=${r} />` },
     ];
-    const remove = { name: "", number: true, cell: (r) =>
-        html`<${AskButton} of=${of} question=${removal(r)}
-        label="Remove" name=${"Remove reservation " + r.name} />` };
+    const remove = {
+        name: "",
+        number: true,
+        cell: (r) =>
+            html`<${AskButton} of=${of} question=${removal(r)}
+        label="Remove" name=${"Remove reservation " + r.name} />`,
+    };
     return hasRole("operator") ? [...all, remove] : all;
 }
 
@@ -73,17 +89,22 @@ function Covers({ r }) {
 function When({ r }) {
     const open = r.state === "open";
     return html`<span>${r.period}<br />
-        <span class="quiet">${open ? html`ends <${Ago} at=${r.until} />`
-            : html`begins <${Ago} at=${r.from} />`},
+        <span class="quiet">${
+            open ? html`ends <${Ago} at=${r.until} />` : html`begins <${Ago} at=${r.from} />`
+        },
             for ${duration(r.for_ms)}${r.every === "week" ? ", every week" : ""}</span></span>`;
 }
 
 /** Those that cannot be saved are named: they may still run when it begins. */
 function Jobs({ r }) {
-    if (r.jobs === 0)
-        return "none";
+    if (r.jobs === 0) return "none";
     const way = r.in_the_way;
-    return html`<span>${count(r.jobs)}${way.length > 0 && html`<br /><span class="quiet">in the way:
-        ${way.map((ref, i) => html`${i > 0 && ","} <a
-            href=${"/console/jobs/" + ref}>${ref}</a>`)}</span>`}</span>`;
+    return html`<span>${count(r.jobs)}${
+        way.length > 0 &&
+        html`<br /><span class="quiet">in the way:
+        ${way.map(
+            (ref, i) => html`${i > 0 && ","} <a
+            href=${"/console/jobs/" + ref}>${ref}</a>`,
+        )}</span>`
+    }</span>`;
 }

@@ -8,8 +8,11 @@ import { Meter } from "./stat.js";
 import { Ago } from "./time.js";
 
 const SILENT_MS = 10000; // an agent calls each few seconds
-const THROTTLED = { heat: "its GPUs are too hot", power: "its GPUs lack power",
-    board: "its board slows its GPUs down" };
+const THROTTLED = {
+    heat: "its GPUs are too hot",
+    power: "its GPUs lack power",
+    board: "its board slows its GPUs down",
+};
 
 /** @param node with id and name */
 export function NodeLink({ node }) {
@@ -30,14 +33,14 @@ export function PoolChoice({ rows, pool }) {
 export function NodeState({ node }) {
     const draining = node.drain && node.state === "up";
     return html`<${Badge} word=${draining ? "draining" : node.state}
-        tone=${!draining && node.state === "up" && nodeTroubles(node).length > 0 ? "warn"
-            : undefined} />`;
+        tone=${
+            !draining && node.state === "up" && nodeTroubles(node).length > 0 ? "warn" : undefined
+        } />`;
 }
 
 /** What is wrong with a node, or will be: texts, the most urgent first. */
 export function nodeTroubles(node) {
-    if (node.gone_at)
-        return [];
+    if (node.gone_at) return [];
     return [
         node.notice && "notice of its provider: " + node.notice,
         node.silent_ms > SILENT_MS && "silent for " + duration(node.silent_ms),
@@ -56,10 +59,8 @@ export function usedOf(total, free) {
 /** A bar with "3 of 4" beside it. */
 export function Share({ name, total, free, text = count }) {
     const used = usedOf(total, free);
-    if (!total)
-        return null;
-    if (used === null)
-        return text(total);
+    if (!total) return null;
+    if (used === null) return text(total);
     return html`<span class="share"><${Meter} name=${name} used=${used} total=${total} />
         <span>${text(used)} of ${text(total)}</span></span>`;
 }
@@ -69,23 +70,39 @@ export const nodeColumns = [
     { name: "Node", size: 130, cell: (n) => html`<${NodeLink} node=${n} />` },
     { name: "State", size: 95, cell: (n) => html`<${NodeState} node=${n} />` },
     { name: "Pool", size: 100, cell: (n) => html`<${PoolLink} pool=${n.pool} />` },
-    { name: "Price", size: 140, cell: (n) => (n.price_uusd_h ? rate(n.price_uusd_h) + " " : "") +
-        n.market },
+    {
+        name: "Price",
+        size: 140,
+        cell: (n) => (n.price_uusd_h ? rate(n.price_uusd_h) + " " : "") + n.market,
+    },
     { name: "Jobs", size: 50, cell: (n) => count(n.jobs), number: true },
-    { name: "CPUs", size: 130, cell: (n) => html`<${Share} name="CPUs" total=${n.cpus}
-        free=${n.cpus_free} />` },
-    { name: "GPUs", size: 110, cell: (n) => html`<${Share} name="GPUs" total=${n.gpus}
-        free=${n.gpus_free} />` },
-    { name: "Memory", size: 215, cell: (n) =>
-        html`<${Share} name="Memory" total=${n.memory_mib} free=${n.memory_free_mib}
-            text=${mebibytes} />` },
+    {
+        name: "CPUs",
+        size: 130,
+        cell: (n) => html`<${Share} name="CPUs" total=${n.cpus}
+        free=${n.cpus_free} />`,
+    },
+    {
+        name: "GPUs",
+        size: 110,
+        cell: (n) => html`<${Share} name="GPUs" total=${n.gpus}
+        free=${n.gpus_free} />`,
+    },
+    {
+        name: "Memory",
+        size: 215,
+        cell: (n) =>
+            html`<${Share} name="Memory" total=${n.memory_mib} free=${n.memory_free_mib}
+            text=${mebibytes} />`,
+    },
     { name: "Notes", cell: (n) => html`<${Notes} node=${n} />`, wide: true },
 ];
 
 function Notes({ node }) {
-    if (node.gone_at)
-        return html`gone <${Ago} at=${node.gone_at} />`;
-    const texts = [...nodeTroubles(node), node.reservation && "reserved: " +
-        node.reservation].filter(Boolean);
+    if (node.gone_at) return html`gone <${Ago} at=${node.gone_at} />`;
+    const texts = [
+        ...nodeTroubles(node),
+        node.reservation && "reserved: " + node.reservation,
+    ].filter(Boolean);
     return html`<span class="clip" title=${texts.join("; ")}>${texts.join("; ")}</span>`;
 }

@@ -9,12 +9,15 @@ import { AskButton, useAsk } from "./ask.js";
 /** @param done called after a change */
 export function NodeActions({ node, done }) {
     const of = useAsk(done);
-    if (!hasRole("operator") || node.gone_at)
-        return null;
-    const questions = [node.drain ? undrain(node) : drain(node), node.jobs === 0 &&
-        remove(node)].filter(Boolean);
-    return html`${questions.map((q) => html`<${AskButton} key=${q.verb} of=${of} question=${q}
-        label=${q.verb} />`)}
+    if (!hasRole("operator") || node.gone_at) return null;
+    const questions = [
+        node.drain ? undrain(node) : drain(node),
+        node.jobs === 0 && remove(node),
+    ].filter(Boolean);
+    return html`${questions.map(
+        (q) => html`<${AskButton} key=${q.verb} of=${of} question=${q}
+        label=${q.verb} />`,
+    )}
         ${of.dialog}`;
 }
 
@@ -23,21 +26,37 @@ function change(node, what) {
 }
 
 function drain(node) {
-    return { title: "Drain node " + node.name, verb: "Drain", act: change(node, "drain"),
-        body: html`<p>${node.jobs > 0 && `Its ${plural(node.jobs,
-            "job")} will be saved and moved to other nodes. `}
-            No job is placed there until it is undrained.</p>` };
+    return {
+        title: "Drain node " + node.name,
+        verb: "Drain",
+        act: change(node, "drain"),
+        body: html`<p>${
+            node.jobs > 0 &&
+            `Its ${plural(node.jobs, "job")} will be saved and moved to other nodes. `
+        }
+            No job is placed there until it is undrained.</p>`,
+    };
 }
 
 function undrain(node) {
-    return { title: "Undrain node " + node.name, verb: "Undrain", act: change(node, "undrain"),
-        body: html`<p>Jobs are placed there again.</p>` };
+    return {
+        title: "Undrain node " + node.name,
+        verb: "Undrain",
+        act: change(node, "undrain"),
+        body: html`<p>Jobs are placed there again.</p>`,
+    };
 }
 
 function remove(node) {
-    return { title: "Delete node " + node.name, verb: "Delete", danger: true,
+    return {
+        title: "Delete node " + node.name,
+        verb: "Delete",
+        danger: true,
         act: change(node, "delete"),
-        body: html`<p>The node leaves the cluster. ${node.instance
-            ? "Its machine is ended at its provider."
-            : "Its agent needs a new join token to come back."}</p>` };
+        body: html`<p>The node leaves the cluster. ${
+            node.instance
+                ? "Its machine is ended at its provider."
+                : "Its agent needs a new join token to come back."
+        }</p>`,
+    };
 }

@@ -14,8 +14,7 @@ export function offerName(o) {
 
 /** Whether machines are launched from it now, and if not, why. */
 export function OfferState({ offer: o }) {
-    if (o.withdrawn)
-        return html`<${Badge} word="withdrawn" tone="plain" />`;
+    if (o.withdrawn) return html`<${Badge} word="withdrawn" tone="plain" />`;
     if (o.avoided_until)
         return html`<span><${Badge} word="avoided" tone="warn" /> tried again <${Ago}
             at=${o.avoided_until} /></span>`;
@@ -27,8 +26,7 @@ function seen(o) {
 }
 
 function reclaims(o) {
-    if (o.market !== "spot" || o.reclaims_per_hour === null)
-        return "";
+    if (o.market !== "spot" || o.reclaims_per_hour === null) return "";
     return html`<span title=${"reclaims: " + seen(o)}>${o.reclaims_per_hour.toFixed(3)}</span>`;
 }
 
@@ -39,7 +37,8 @@ function refusals(o) {
 
 function below(o) {
     return o.market === "spot" && o.on_demand_uusd_h > 0
-        ? percent(1 - o.price_uusd_h / o.on_demand_uusd_h) : "";
+        ? percent(1 - o.price_uusd_h / o.on_demand_uusd_h)
+        : "";
 }
 
 const offerColumns = [
@@ -47,8 +46,11 @@ const offerColumns = [
     { name: "Offer", cell: offerName, wide: true },
     { name: "State", cell: (o) => html`<${OfferState} offer=${o} />` },
     { name: "CPUs", cell: (o) => count(o.cpus), number: true },
-    { name: "GPUs", cell: (o) => (o.gpus ? `${count(o.gpus)} ${o.gpu_model || ""}` : ""),
-        number: true },
+    {
+        name: "GPUs",
+        cell: (o) => (o.gpus ? `${count(o.gpus)} ${o.gpu_model || ""}` : ""),
+        number: true,
+    },
     { name: "Price", cell: (o) => rate(o.price_uusd_h), number: true },
     { name: "Below on-demand", cell: below, number: true },
     { name: "With lost work", cell: (o) => rate(o.effective_uusd_h), number: true },

@@ -37,13 +37,17 @@ function zone() {
 /** @param form FormData of ReservationForm */
 export function reservationOf(form) {
     const text = (name) => (form.get(name) || "").trim();
-    const users = text("users").split(",").map((u) => u.trim()).filter(Boolean);
-    const body = { name: text("name"), for_ms: Math.round(Number(text("hours")) * HOUR_MS),
-        every: text("every") || "never", zone: zone() };
-    for (const name of ["nodes", "pool", "reason"])
-        if (text(name))
-            body[name] = text(name);
-    if (text("from"))
-        body.from = new Date(text("from")).toISOString();
+    const users = text("users")
+        .split(",")
+        .map((u) => u.trim())
+        .filter(Boolean);
+    const body = {
+        name: text("name"),
+        for_ms: Math.round(Number(text("hours")) * HOUR_MS),
+        every: text("every") || "never",
+        zone: zone(),
+    };
+    for (const name of ["nodes", "pool", "reason"]) if (text(name)) body[name] = text(name);
+    if (text("from")) body.from = new Date(text("from")).toISOString();
     return users.length > 0 ? { ...body, users } : body;
 }
