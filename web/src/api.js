@@ -11,7 +11,8 @@ export class ApiError extends Error {
 }
 
 const TIMEOUT_MS = 40000;
-let csrf = "", onSignedOut = () => {};
+let csrf = "",
+    onSignedOut = () => {};
 
 /** fn is called when a call is refused because there is no session, or no longer. */
 export function setOnSignedOut(fn) {
@@ -33,8 +34,7 @@ export async function post(path, body = {}) {
     try {
         return await call("POST", path, body, {});
     } catch (error) {
-        if (error.status !== 403 || !path.startsWith("/api/") || !(await renewCsrf()))
-            throw error;
+        if (error.status !== 403 || !path.startsWith("/api/") || !(await renewCsrf())) throw error;
         return call("POST", path, body, {});
     }
 }
@@ -58,8 +58,7 @@ export function withQuery(path, query) {
     const parts = new URLSearchParams();
     for (const [name, value] of Object.entries(query))
         for (const one of Array.isArray(value) ? value : [value])
-            if (one !== null && one !== undefined && one !== "")
-                parts.append(name, one);
+            if (one !== null && one !== undefined && one !== "") parts.append(name, one);
     const text = parts.toString();
     return text ? path + "?" + text : path;
 }
@@ -77,29 +76,33 @@ async function request(method, path, body, { signal } = {}) {
     let reply;
     try {
         reply = await fetch(path, {
-            method, headers, credentials: "same-origin", cache: "no-store", redirect: "error",
+            method,
+            headers,
+            credentials: "same-origin",
+            cache: "no-store",
+            redirect: "error",
             body: body === undefined ? undefined : JSON.stringify(body),
             signal: signal ? anySignal(signal, timeout) : timeout,
         });
     } catch (e) {
-        if (signal && signal.aborted)
-            throw e;
-        throw new ApiError(0, "offline", timeout.aborted
-            ? "belayd has not answered within 40 s"
-            : "belayd cannot be reached; it is tried again by itself");
+        if (signal && signal.aborted) throw e;
+        throw new ApiError(
+            0,
+            "offline",
+            timeout.aborted
+                ? "belayd has not answered within 40 s"
+                : "belayd cannot be reached; it is tried again by itself",
+        );
     }
-    if (reply.status === 401 && path.startsWith("/api/"))
-        onSignedOut();
-    if (!reply.ok)
-        throw await errorOf(reply);
+    if (reply.status === 401 && path.startsWith("/api/")) onSignedOut();
+    if (!reply.ok) throw await errorOf(reply);
     return reply;
 }
 
 function anySignal(...signals) {
     const both = new AbortController();
     for (const one of signals) {
-        if (one.aborted)
-            both.abort();
+        if (one.aborted) both.abort();
         one.addEventListener("abort", () => both.abort(), { once: true });
     }
     return both.signal;
@@ -112,6 +115,9 @@ async function errorOf(reply) {
     } catch (e) {
         // a proxy's page, say
     }
-    return new ApiError(reply.status, error.kind || "failed", error.text ||
-        "belayd, or a proxy before it, replied " + reply.status);
+    return new ApiError(
+        reply.status,
+        error.kind || "failed",
+        error.text || "belayd, or a proxy before it, replied " + reply.status,
+    );
 }

@@ -4,10 +4,8 @@
 /** A cell. Text that a spreadsheet would run as a formula gets a quotation mark in front, so that
  * a job's name cannot do anything there. Numbers stay numbers. */
 export function csvCell(value) {
-    if (value === null || value === undefined)
-        return "";
-    if (typeof value === "number")
-        return String(value);
+    if (value === null || value === undefined) return "";
+    if (typeof value === "number") return String(value);
     const text = /^[\s]*[=+\-@\t\r|]/.test(value) ? "'" + value : String(value);
     return /[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
 }

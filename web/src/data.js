@@ -13,8 +13,7 @@ const kept = new Map(); // path -> data
 function keep(path, data) {
     kept.delete(path);
     kept.set(path, data);
-    if (kept.size > KEPT_MAX)
-        kept.delete(kept.keys().next().value);
+    if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value);
 }
 
 /**
@@ -27,14 +26,12 @@ export function useData(path, { on = [], concerns = null } = {}) {
     const [state, setState] = useState({ path: null, data: undefined, error: null });
     const loader = useRef(null);
     useEffect(() => {
-        if (path === null)
-            return undefined;
+        if (path === null) return undefined;
         const one = new Loader(path, setState);
         loader.current = one;
         one.read();
         const stop = subscribe(on, (kind, data) => {
-            if (kind === "reset" || !concerns || concerns(data, kind))
-                one.read();
+            if (kind === "reset" || !concerns || concerns(data, kind)) one.read();
         });
         return () => {
             stop();
@@ -42,15 +39,16 @@ export function useData(path, { on = [], concerns = null } = {}) {
         };
     }, [path, on.join()]);
     useEffect(() => {
-        if (path === null || live || on.length === 0)
-            return undefined;
+        if (path === null || live || on.length === 0) return undefined;
         const timer = setInterval(() => document.hidden || loader.current.read(), POLL_MS);
         return () => clearInterval(timer);
     }, [path, live]);
     const data = state.path === path && state.data !== undefined ? state.data : kept.get(path);
     const error = state.path === path ? state.error : null;
     return {
-        data, error, loading: path !== null && data === undefined && !error,
+        data,
+        error,
+        loading: path !== null && data === undefined && !error,
         reload: () => loader.current && loader.current.read(),
     };
 }
@@ -87,10 +85,11 @@ class Loader {
             keep(this.path, data);
             this.setState({ path: this.path, data, error: null });
         } catch (error) {
-            if (this.abort.signal.aborted)
-                return;
+            if (this.abort.signal.aborted) return;
             this.setState((old) => ({
-                path: this.path, error, data: old.path === this.path ? old.data : undefined,
+                path: this.path,
+                error,
+                data: old.path === this.path ? old.data : undefined,
             }));
         }
         this.busy = false;

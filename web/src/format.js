@@ -10,10 +10,16 @@ function known(value, text) {
 /** Millionths of a dollar: "$0.0042", "$3.10", "$1,204". */
 export function money(uusd) {
     return known(uusd, (v) => {
-        const usd = v / 1e6, size = Math.abs(usd);
+        const usd = v / 1e6,
+            size = Math.abs(usd);
         const digits = size === 0 || size >= 1000 ? 0 : size >= 0.1 ? 2 : 4;
-        return (usd < 0 ? "-$" : "$") + Math.abs(usd).toLocaleString("en-US",
-            { minimumFractionDigits: digits, maximumFractionDigits: digits });
+        return (
+            (usd < 0 ? "-$" : "$") +
+            Math.abs(usd).toLocaleString("en-US", {
+                minimumFractionDigits: digits,
+                maximumFractionDigits: digits,
+            })
+        );
     });
 }
 
@@ -22,20 +28,23 @@ export function rate(uusd) {
     return known(uusd, (v) => money(v) + "/h");
 }
 
-const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+const UNITS = [
+    [86400, "d"],
+    [3600, "h"],
+    [60, "min"],
+    [1, "s"],
+];
 
 /** Milliseconds in at most two units: "240 ms", "3.2 s", "5 min 3 s", "2 h", "3 d 4 h". */
 export function duration(ms) {
     return known(ms, (v) => {
-        if (v < 0)
-            return "-" + duration(-v);
-        if (v < 1000)
-            return Math.round(v) + " ms";
-        if (v < 9950)
-            return (v / 1000).toFixed(1) + " s";
+        if (v < 0) return "-" + duration(-v);
+        if (v < 1000) return Math.round(v) + " ms";
+        if (v < 9950) return (v / 1000).toFixed(1) + " s";
         let seconds = Math.round(v / 1000);
         const at = UNITS.findIndex(([size]) => seconds >= size);
-        const [size, unit] = UNITS[at], next = UNITS[at + 1];
+        const [size, unit] = UNITS[at],
+            next = UNITS[at + 1];
         const more = next ? Math.floor((seconds % size) / next[0]) : 0;
         return Math.floor(seconds / size) + " " + unit + (more ? " " + more + " " + next[1] : "");
     });
@@ -46,8 +55,7 @@ export function bytes(n) {
     return known(n, (v) => {
         const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
         let i = 0;
-        for (; Math.abs(v) >= 1024 && i < units.length - 1; i++)
-            v /= 1024;
+        for (; Math.abs(v) >= 1024 && i < units.length - 1; i++) v /= 1024;
         return (i === 0 || Math.abs(v) >= 100 ? Math.round(v) : v.toFixed(1)) + " " + units[i];
     });
 }
@@ -72,9 +80,9 @@ export function plural(n, one, many) {
 
 /** "in 3 min", "5 s ago". */
 export function relative(ms, nowMs) {
-    const left = ms - nowMs, size = Math.abs(left);
-    if (size < 1000)
-        return "now";
+    const left = ms - nowMs,
+        size = Math.abs(left);
+    if (size < 1000) return "now";
     const at = size < 60000 ? 1000 : size < 3600000 ? 60000 : size < 86400000 ? 3600000 : 86400000;
     const text = duration(Math.floor(size / at) * at).replace(/\.0 s$/, " s");
     return left > 0 ? "in " + text : text + " ago";
@@ -83,17 +91,23 @@ export function relative(ms, nowMs) {
 /** A moment in the viewer's zone: "27 Nov 2026, 09:15:03 GMT+1". */
 export function absolute(ms) {
     return new Date(ms).toLocaleString(undefined, {
-        year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit",
-        second: "2-digit", timeZoneName: "short",
+        year: "numeric",
+        month: "short",
+        day: "numeric",
+        hour: "2-digit",
+        minute: "2-digit",
+        second: "2-digit",
+        timeZoneName: "short",
     });
 }
 
 /** The same, as short as its distance to now allows: "09:15", "27 Nov, 09:15", "27 Nov 2025". */
 export function shortTime(ms, nowMs) {
-    const at = new Date(ms), now = new Date(nowMs);
-    const time = { hour: "2-digit", minute: "2-digit" }, day = { month: "short", day: "numeric" };
-    if (at.toDateString() === now.toDateString())
-        return at.toLocaleTimeString(undefined, time);
+    const at = new Date(ms),
+        now = new Date(nowMs);
+    const time = { hour: "2-digit", minute: "2-digit" },
+        day = { month: "short", day: "numeric" };
+    if (at.toDateString() === now.toDateString()) return at.toLocaleTimeString(undefined, time);
     if (at.getFullYear() === now.getFullYear())
         return at.toLocaleString(undefined, { ...day, ...time });
     return at.toLocaleDateString(undefined, { ...day, year: "numeric" });

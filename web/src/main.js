@@ -11,14 +11,14 @@ import { startStream } from "./stream.js";
 import { applyTheme } from "./theme.js";
 
 function App() {
-    const session = useSession(), { path, query } = useLocation();
+    const session = useSession(),
+        { path, query } = useLocation();
     const { page, params } = pageOf(path);
     useEffect(() => {
         loadSession();
     }, []);
     useEffect(() => {
-        if (session.state === "in")
-            startStream();
+        if (session.state === "in") startStream();
     }, [session.state]);
     useEffect(() => {
         document.title = (session.state === "out" ? "Sign in" : page.title(params)) + " · belay";
@@ -27,8 +27,7 @@ function App() {
         return html`<${SignIn} next=${query.get("next") || path} />`;
     if (session.state === "failed")
         return html`<main class="alone"><${Failure} error=${session.error} retry=${loadSession} /></main>`;
-    if (session.state === "loading")
-        return html`<main class="alone"><${Loading} /></main>`;
+    if (session.state === "loading") return html`<main class="alone"><${Loading} /></main>`;
     const Page = page.page;
     return html`<${Shell} path=${path} user=${session.user}>
         <${Page} key=${path} params=${params} query=${query} user=${session.user} /></${Shell}>`;

@@ -5,19 +5,26 @@ import { useEffect, useState } from "./dom.js";
 const listeners = new Set();
 
 function changed() {
-    for (const listener of listeners)
-        listener();
+    for (const listener of listeners) listener();
 }
 
 addEventListener("popstate", changed);
 addEventListener("click", (event) => {
     const link = event.target.closest && event.target.closest("a[href]");
-    if (!link || event.defaultPrevented || event.button !== 0 || link.target || link.download ||
-        event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+    if (
+        !link ||
+        event.defaultPrevented ||
+        event.button !== 0 ||
+        link.target ||
+        link.download ||
+        event.metaKey ||
+        event.ctrlKey ||
+        event.shiftKey ||
+        event.altKey
+    )
         return;
     const url = new URL(link.href);
-    if (url.origin !== location.origin || !isConsole(url.pathname) || isAsset(url.pathname))
-        return;
+    if (url.origin !== location.origin || !isConsole(url.pathname) || isAsset(url.pathname)) return;
     event.preventDefault();
     navigate(url.pathname + url.search + url.hash);
 });
@@ -33,8 +40,7 @@ function isAsset(path) {
 /** Goes to a path of the console. */
 export function navigate(path, { replace = false } = {}) {
     history[replace ? "replaceState" : "pushState"](null, "", path);
-    if (!replace)
-        scrollTo(0, 0);
+    if (!replace) scrollTo(0, 0);
     changed();
 }
 
@@ -53,25 +59,21 @@ export function useLocation() {
 export function setQuery(changes) {
     const query = new URLSearchParams(location.search);
     for (const [name, value] of Object.entries(changes))
-        if (value)
-            query.set(name, value);
-        else
-            query.delete(name);
+        if (value) query.set(name, value);
+        else query.delete(name);
     const text = query.toString();
     navigate(location.pathname + (text ? "?" + text : ""), { replace: true });
 }
 
 /** The parameters of "/console/jobs/:ref" in path, or null if it does not match. */
 export function match(pattern, path) {
-    const names = pattern.split("/"), parts = path.replace(/(.)\/$/, "$1").split("/");
-    if (names.length !== parts.length)
-        return null;
+    const names = pattern.split("/"),
+        parts = path.replace(/(.)\/$/, "$1").split("/");
+    if (names.length !== parts.length) return null;
     const found = {};
     for (let i = 0; i < names.length; i++)
-        if (names[i].startsWith(":"))
-            found[names[i].slice(1)] = decode(parts[i]);
-        else if (names[i] !== parts[i])
-            return null;
+        if (names[i].startsWith(":")) found[names[i].slice(1)] = decode(parts[i]);
+        else if (names[i] !== parts[i]) return null;
     return found;
 }
 

@@ -9,8 +9,7 @@ const listeners = new Set();
 
 function set(next) {
     session = next;
-    for (const listener of listeners)
-        listener(session);
+    for (const listener of listeners) listener(session);
 }
 
 /** {state: "loading" | "out" | "in" | "failed", user: Whoami or null, error} */

@@ -12,7 +12,10 @@ export function Shell({ path, user, children }) {
     const [open, setOpen] = useState(false);
     const [cluster, setCluster] = useState("");
     useEffect(() => {
-        get("/api/v1/version").then((v) => setCluster(v.cluster), () => {});
+        get("/api/v1/version").then(
+            (v) => setCluster(v.cluster),
+            () => {},
+        );
     }, []);
     useEffect(() => setOpen(false), [path]);
     return html`<a class="skip" href="#main">Skip to the page</a>
@@ -36,13 +39,16 @@ function Nav({ path, open }) {
     const sees = (p) => p.nav && (!p.role || hasRole(p.role));
     const groups = GROUPS.filter((group) => pages.some((p) => p.group === group && sees(p)));
     const link = (p) => {
-        const here = p.path === "/" ? path === "/" : path === p.path || path.startsWith(p.path + "/");
+        const here =
+            p.path === "/" ? path === "/" : path === p.path || path.startsWith(p.path + "/");
         return html`<li key=${p.path}><a href=${p.path} aria-current=${here ? "page" : undefined}>${p.nav}</a></li>`;
     };
     return html`<nav id="nav" class=${classes("nav", open && "nav-open")} aria-label="Pages">
-        ${groups.map((group) => html`<section key=${group}><h2>${group}</h2>
+        ${groups.map(
+            (group) => html`<section key=${group}><h2>${group}</h2>
             <ul>${pages.filter((p) => p.group === group && sees(p)).map(link)}</ul>
-        </section>`)}</nav>`;
+        </section>`,
+        )}</nav>`;
 }
 
 /** Goes to a job by its number. */
@@ -50,10 +56,12 @@ function Jump() {
     const go = (event) => {
         event.preventDefault();
         const text = new FormData(event.target).get("what").trim();
-        if (/^\d+(_\d+)?$/.test(text))
-            navigate("/console/jobs/" + text);
+        if (/^\d+(_\d+)?$/.test(text)) navigate("/console/jobs/" + text);
         else if (text)
-            navigate("/console/jobs?state=all&name=" + encodeURIComponent(text.includes("*") ? text : "*" + text + "*"));
+            navigate(
+                "/console/jobs?state=all&name=" +
+                    encodeURIComponent(text.includes("*") ? text : "*" + text + "*"),
+            );
         event.target.reset();
     };
     return html`<form class="jump" role="search" onSubmit=${go}>

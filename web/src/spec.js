@@ -20,8 +20,23 @@ const COMMON = {
     max_uusd: ["Most it may cost, in dollars", "then it is saved and parked; empty: no limit"],
 };
 /* They have parts of the form of their own, or are for programs. */
-const LEFT_OUT = ["script", "cwd", "args", "env", "labels", "input", "retry", "depends", "launch", "notify",
-    "resources", "licences", "deadline_at_ms", "finish_by_ms", "begin_at_ms"];
+const LEFT_OUT = [
+    "script",
+    "cwd",
+    "args",
+    "env",
+    "labels",
+    "input",
+    "retry",
+    "depends",
+    "launch",
+    "notify",
+    "resources",
+    "licences",
+    "deadline_at_ms",
+    "finish_by_ms",
+    "begin_at_ms",
+];
 
 const UNITS = [
     { ending: "_ms", hint: "2h30m", unit: "", read: parseDuration },
@@ -31,11 +46,9 @@ const UNITS = [
 ];
 
 function dollars(text) {
-    if (text.trim() === "")
-        return null;
+    if (text.trim() === "") return null;
     const usd = Number(text);
-    if (!(usd >= 0))
-        throw new Error('Expected a sum of dollars, found "' + text + '"');
+    if (!(usd >= 0)) throw new Error('Expected a sum of dollars, found "' + text + '"');
     return Math.round(usd * 1e6);
 }
 
@@ -47,35 +60,45 @@ function number(text) {
 export function fieldsOf(schema) {
     const all = [];
     for (const [name, member] of Object.entries(schema.properties)) {
-        if (LEFT_OUT.includes(name))
-            continue;
+        if (LEFT_OUT.includes(name)) continue;
         if (name === "checkpoint")
             for (const [inner, m] of Object.entries(member.properties))
                 all.push(fieldOf(name + "." + inner, m));
-        else
-            all.push(fieldOf(name, member));
+        else all.push(fieldOf(name, member));
     }
     return {
         common: Object.entries(COMMON).flatMap(([path, [label, about]]) =>
-            all.filter((f) => f.path === path).map((f) => ({ ...f, label, about }))),
+            all.filter((f) => f.path === path).map((f) => ({ ...f, label, about })),
+        ),
         more: all.filter((f) => !COMMON[f.path]).sort((a, b) => a.label.localeCompare(b.label)),
     };
 }
 
 function fieldOf(path, m) {
-    const types = [].concat(m.type), unit = UNITS.find((u) => path.endsWith(u.ending));
+    const types = [].concat(m.type),
+        unit = UNITS.find((u) => path.endsWith(u.ending));
     const stem = unit ? path.slice(0, -unit.ending.length) : path;
-    const label = stem.replace("checkpoint.", "checkpoint ").replace(/_/g, " ") + (unit && unit.unit ? ", " + unit.unit : "");
-    const field = { path, label, about: m.description || "", initial: m.default === undefined ? "" : String(m.default) };
-    if (m.enum)
-        return { ...field, type: "choice", choices: m.enum, read: (t) => t };
-    if (types.includes("boolean"))
-        return { ...field, type: "flag", read: (t) => t === "on" };
-    if (unit)
-        return { ...field, type: "text", hint: unit.hint, initial: "", read: unit.read };
+    const label =
+        stem.replace("checkpoint.", "checkpoint ").replace(/_/g, " ") +
+        (unit && unit.unit ? ", " + unit.unit : "");
+    const field = {
+        path,
+        label,
+        about: m.description || "",
+        initial: m.default === undefined ? "" : String(m.default),
+    };
+    if (m.enum) return { ...field, type: "choice", choices: m.enum, read: (t) => t };
+    if (types.includes("boolean")) return { ...field, type: "flag", read: (t) => t === "on" };
+    if (unit) return { ...field, type: "text", hint: unit.hint, initial: "", read: unit.read };
     if (types.includes("integer") || types.includes("number"))
         return { ...field, type: "number", min: m.minimum, max: m.maximum, read: number };
-    return { ...field, type: "text", maxLength: m.maxLength, hint: (m.examples || []).find((e) => typeof e === "string" && e) || "", read: (t) => t.trim() };
+    return {
+        ...field,
+        type: "text",
+        maxLength: m.maxLength,
+        hint: (m.examples || []).find((e) => typeof e === "string" && e) || "",
+        read: (t) => t.trim(),
+    };
 }
 
 /**
@@ -86,13 +109,14 @@ export function specOf(fields, texts, { script, cwd, labels, env }) {
     const spec = { script: script.replace(/\r\n/g, "\n"), cwd };
     for (const f of fields) {
         const text = texts[f.path] || "";
-        if (f.type === "flag" ? text !== "on" : text.trim() === "" || text === f.initial)
-            continue;
+        if (f.type === "flag" ? text !== "on" : text.trim() === "" || text === f.initial) continue;
         put(spec, f.path, readField(f, text));
     }
-    for (const [name, text] of [["labels", labels], ["env", env]])
-        if (text.trim())
-            spec[name] = pairs(name, text);
+    for (const [name, text] of [
+        ["labels", labels],
+        ["env", env],
+    ])
+        if (text.trim()) spec[name] = pairs(name, text);
     return spec;
 }
 
@@ -106,15 +130,16 @@ function readField(f, text) {
 
 function put(spec, path, value) {
     const [name, inner] = path.split(".");
-    if (inner)
-        spec[name] = { ...spec[name], [inner]: value };
-    else
-        spec[name] = value;
+    if (inner) spec[name] = { ...spec[name], [inner]: value };
+    else spec[name] = value;
 }
 
 function pairs(name, text) {
     const found = {};
-    for (const line of text.split("\n").map((l) => l.trim()).filter(Boolean)) {
+    for (const line of text
+        .split("\n")
+        .map((l) => l.trim())
+        .filter(Boolean)) {
         const at = line.indexOf("=");
         if (at < 1)
             throw new Error(name + ': expected NAME=VALUE in each line, found "' + line + '"');

@@ -14,13 +14,11 @@ const watchers = new Set();
 
 function setState(next) {
     state = next;
-    for (const watcher of watchers)
-        watcher(state);
+    for (const watcher of watchers) watcher(state);
 }
 
 function deliver(message) {
-    if (message.state)
-        setState(message.state);
+    if (message.state) setState(message.state);
     else
         for (const { kinds, fn } of subscribers)
             if (message.kind === "reset" || kinds.includes(message.kind))
@@ -28,10 +26,8 @@ function deliver(message) {
 }
 
 channel.onmessage = (event) => {
-    if (event.data.ask)
-        channel.postMessage({ state });
-    else
-        deliver(event.data);
+    if (event.data.ask) channel.postMessage({ state });
+    else deliver(event.data);
 };
 
 function tell(message) {
@@ -62,20 +58,18 @@ let running = false;
 
 /** Begins to read the stream; once for the life of the page. */
 export function startStream() {
-    if (running)
-        return;
+    if (running) return;
     running = true;
     channel.postMessage({ ask: true });
-    if (navigator.locks)
-        navigator.locks.request("belay-stream", () => read());
-    else
-        read();
+    if (navigator.locks) navigator.locks.request("belay-stream", () => read());
+    else read();
 }
 
 /** Never returns; the browser resumes a broken stream by itself with Last-Event-ID. */
 function read() {
     return new Promise(() => {
-        let delay = RETRY_MS[0], isFirst = true;
+        let delay = RETRY_MS[0],
+            isFirst = true;
         const open = () => {
             const source = new EventSource(STREAM);
             source.onopen = () => {
@@ -84,14 +78,12 @@ function read() {
             };
             source.onerror = () => {
                 tell({ state: "offline" });
-                if (source.readyState !== EventSource.CLOSED)
-                    return; // the browser reconnects
+                if (source.readyState !== EventSource.CLOSED) return; // the browser reconnects
                 setTimeout(open, delay * (0.5 + Math.random() / 2));
                 delay = Math.min(2 * delay, RETRY_MS[1]);
             };
             source.addEventListener("ready", () => {
-                if (!isFirst)
-                    tell({ kind: "reset", data: null }); // lists may have changed meanwhile
+                if (!isFirst) tell({ kind: "reset", data: null }); // lists may have changed meanwhile
                 isFirst = false;
             });
             source.addEventListener("end", (event) => {
@@ -111,19 +103,15 @@ function read() {
 export function followLog(job, fn) {
     let source = null;
     const update = () => {
-        if (source)
-            source.close();
+        if (source) source.close();
         source = document.hidden ? null : new EventSource(STREAM + "?types=log&job=" + job);
-        if (source)
-            for (const kind of ["log", "ready", "reset"])
-                source.addEventListener(kind, fn);
+        if (source) for (const kind of ["log", "ready", "reset"]) source.addEventListener(kind, fn);
     };
     update();
     document.addEventListener("visibilitychange", update);
     return () => {
         document.removeEventListener("visibilitychange", update);
-        if (source)
-            source.close();
+        if (source) source.close();
     };
 }
 

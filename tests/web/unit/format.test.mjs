@@ -4,56 +4,124 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as format from "../../../web/src/format.js";
 
-const { NONE, absolute, bytes, count, duration, mebibytes, money, percent, plural, rate, relative,
-    shortTime } = format;
-const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
+const {
+    NONE,
+    absolute,
+    bytes,
+    count,
+    duration,
+    mebibytes,
+    money,
+    percent,
+    plural,
+    rate,
+    relative,
+    shortTime,
+} = format;
+const SECOND = 1000,
+    MINUTE = 60 * SECOND,
+    HOUR = 60 * MINUTE,
+    DAY = 24 * HOUR;
 
 function table(fn, rows) {
-    for (const [value, text] of rows)
-        assert.equal(fn(value), text, `of ${value}`);
+    for (const [value, text] of rows) assert.equal(fn(value), text, `of ${value}`);
 }
 
 test("what is not known is a dash, and never a number", () => {
     for (const fn of [money, rate, duration, bytes, mebibytes, count, percent])
-        for (const value of [null, undefined])
-            assert.equal(fn(value), NONE);
+        for (const value of [null, undefined]) assert.equal(fn(value), NONE);
 });
 
 test("money has the digits that say something", () => {
-    table(money, [[0, "$0"], [4200, "$0.0042"], [100000, "$0.10"],
-        [3100000, "$3.10"], [999990000, "$999.99"], [1204000000, "$1,204"], [-2500000, "-$2.50"]]);
+    table(money, [
+        [0, "$0"],
+        [4200, "$0.0042"],
+        [100000, "$0.10"],
+        [3100000, "$3.10"],
+        [999990000, "$999.99"],
+        [1204000000, "$1,204"],
+        [-2500000, "-$2.50"],
+    ]);
     assert.equal(rate(76800), "$0.0768/h");
 });
 
 test("durations have at most two units", () => {
-    table(duration, [[0, "0 ms"], [240, "240 ms"], [999, "999 ms"], [1000, "1.0 s"], [3240, "3.2 s"],
-        [9949, "9.9 s"], [9950, "10 s"], [59 * SECOND, "59 s"], [MINUTE, "1 min"],
-        [5 * MINUTE + 3 * SECOND, "5 min 3 s"], [2 * HOUR, "2 h"], [2 * HOUR + 59 * SECOND, "2 h"],
-        [3 * DAY + 4 * HOUR, "3 d 4 h"], [400 * DAY, "400 d"], [-1500, "-1.5 s"]]);
+    table(duration, [
+        [0, "0 ms"],
+        [240, "240 ms"],
+        [999, "999 ms"],
+        [1000, "1.0 s"],
+        [3240, "3.2 s"],
+        [9949, "9.9 s"],
+        [9950, "10 s"],
+        [59 * SECOND, "59 s"],
+        [MINUTE, "1 min"],
+        [5 * MINUTE + 3 * SECOND, "5 min 3 s"],
+        [2 * HOUR, "2 h"],
+        [2 * HOUR + 59 * SECOND, "2 h"],
+        [3 * DAY + 4 * HOUR, "3 d 4 h"],
+        [400 * DAY, "400 d"],
+        [-1500, "-1.5 s"],
+    ]);
 });
 
 test("a duration that rounds up to the next unit is written in it", () => {
-    table(duration, [[59.6 * SECOND, "1 min"], [HOUR - 400, "1 h"], [DAY - 1, "1 d"]]);
+    table(duration, [
+        [59.6 * SECOND, "1 min"],
+        [HOUR - 400, "1 h"],
+        [DAY - 1, "1 d"],
+    ]);
 });
 
 test("bytes are in binary units", () => {
-    table(bytes, [[0, "0 B"], [1023, "1023 B"], [1024, "1.0 KiB"], [1536, "1.5 KiB"],
-        [150 * 1024, "150 KiB"], [1 << 30, "1.0 GiB"], [2 ** 60, "1024 PiB"]]);
+    table(bytes, [
+        [0, "0 B"],
+        [1023, "1023 B"],
+        [1024, "1.0 KiB"],
+        [1536, "1.5 KiB"],
+        [150 * 1024, "150 KiB"],
+        [1 << 30, "1.0 GiB"],
+        [2 ** 60, "1024 PiB"],
+    ]);
     assert.equal(mebibytes(16384), "16.0 GiB");
 });
 
 test("counts and their nouns agree", () => {
-    table(count, [[0, "0"], [100000, "100,000"]]);
-    table((n) => plural(n, "job"), [[0, "0 jobs"], [1, "1 job"], [2000, "2,000 jobs"]]);
+    table(count, [
+        [0, "0"],
+        [100000, "100,000"],
+    ]);
+    table(
+        (n) => plural(n, "job"),
+        [
+            [0, "0 jobs"],
+            [1, "1 job"],
+            [2000, "2,000 jobs"],
+        ],
+    );
     assert.equal(plural(2, "entry", "entries"), "2 entries");
-    table(percent, [[0, "0 %"], [0.374, "37 %"], [1, "100 %"]]);
+    table(percent, [
+        [0, "0 %"],
+        [0.374, "37 %"],
+        [1, "100 %"],
+    ]);
 });
 
 test("relative times count down to now and away from it", () => {
     const now = 1e12;
-    table((ms) => relative(now + ms, now), [[0, "now"], [999, "now"], [-999, "now"],
-        [-5 * SECOND, "5 s ago"], [-59999, "59 s ago"], [3 * MINUTE + 1, "in 3 min"],
-        [-90 * MINUTE, "1 h ago"], [-49 * HOUR, "2 d ago"]]);
+    table(
+        (ms) => relative(now + ms, now),
+        [
+            [0, "now"],
+            [999, "now"],
+            [-999, "now"],
+            [-5 * SECOND, "5 s ago"],
+            [-59999, "59 s ago"],
+            [3 * MINUTE + 1, "in 3 min"],
+            [-90 * MINUTE, "1 h ago"],
+            [-49 * HOUR, "2 d ago"],
+        ],
+    );
 });
 
 test("times are in the viewer's zone, which the absolute one names", () => {

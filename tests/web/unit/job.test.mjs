@@ -13,10 +13,42 @@ const at = (s) => new Date(T + 1000 * s).toISOString();
 const DETAIL = {
     job: { state: "running", submitted_at: at(0), ended_at: null },
     attempts: [
-        { attempt: 2, rank: 0, node: 3, end: null, assigned_at: at(110), started_at: at(112), ended_at: null,
-            restart: { lost_ms: 20000, launch_ms: 2000, boot_ms: 5000, agent_ms: 1000, place_ms: 0 } },
-        { attempt: 1, rank: 0, node: 1, end: "node-lost", assigned_at: at(4), started_at: at(5), ended_at: at(100), restart: null },
-        { attempt: 1, rank: 1, node: 2, end: "gang", assigned_at: at(4), started_at: at(5), ended_at: at(100), restart: null },
+        {
+            attempt: 2,
+            rank: 0,
+            node: 3,
+            end: null,
+            assigned_at: at(110),
+            started_at: at(112),
+            ended_at: null,
+            restart: {
+                lost_ms: 20000,
+                launch_ms: 2000,
+                boot_ms: 5000,
+                agent_ms: 1000,
+                place_ms: 0,
+            },
+        },
+        {
+            attempt: 1,
+            rank: 0,
+            node: 1,
+            end: "node-lost",
+            assigned_at: at(4),
+            started_at: at(5),
+            ended_at: at(100),
+            restart: null,
+        },
+        {
+            attempt: 1,
+            rank: 1,
+            node: 2,
+            end: "gang",
+            assigned_at: at(4),
+            started_at: at(5),
+            ended_at: at(100),
+            restart: null,
+        },
     ],
 };
 const EVENTS = [
@@ -28,17 +60,43 @@ const EVENTS = [
 test("a timeline has each attempt once, with what it was when", () => {
     const line = timeline(DETAIL, EVENTS, T + 130000);
     assert.deepEqual([line.from, line.to], [T, T + 130000]);
-    assert.deepEqual(line.rows.map((r) => r.attempt), [1, 2]);
-    const spans = line.rows.map((r) => r.spans.map((s) => [s.kind, (s.from - T) / 1000, (s.to - T) / 1000]));
-    assert.deepEqual(spans[0], [["wait", 0, 4], ["restore", 4, 5], ["useful", 5, 80], ["lost", 80, 100], ["save", 78.5, 80]]);
-    assert.deepEqual(spans[1], [["wait", 100, 102], ["boot", 102, 110], ["restore", 110, 112], ["useful", 112, 130]]);
-    assert.deepEqual(line.rows[0].marks.map((m) => m.kind), ["saved", "notice"]);
+    assert.deepEqual(
+        line.rows.map((r) => r.attempt),
+        [1, 2],
+    );
+    const spans = line.rows.map((r) =>
+        r.spans.map((s) => [s.kind, (s.from - T) / 1000, (s.to - T) / 1000]),
+    );
+    assert.deepEqual(spans[0], [
+        ["wait", 0, 4],
+        ["restore", 4, 5],
+        ["useful", 5, 80],
+        ["lost", 80, 100],
+        ["save", 78.5, 80],
+    ]);
+    assert.deepEqual(spans[1], [
+        ["wait", 100, 102],
+        ["boot", 102, 110],
+        ["restore", 110, 112],
+        ["useful", 112, 130],
+    ]);
+    assert.deepEqual(
+        line.rows[0].marks.map((m) => m.kind),
+        ["saved", "notice"],
+    );
 });
 
 test("a job that waits has one row, and one that never ran and ended has none", () => {
     const job = { state: "pending", submitted_at: at(0), ended_at: null };
-    assert.deepEqual(timeline({ job, attempts: [] }, [], T + 9000).rows.map((r) => r.spans), [[{ kind: "wait", from: T, to: T + 9000 }]]);
-    const ended = timeline({ job: { ...job, state: "ended", ended_at: at(3) }, attempts: [] }, [], T + 9000);
+    assert.deepEqual(
+        timeline({ job, attempts: [] }, [], T + 9000).rows.map((r) => r.spans),
+        [[{ kind: "wait", from: T, to: T + 9000 }]],
+    );
+    const ended = timeline(
+        { job: { ...job, state: "ended", ended_at: at(3) }, attempts: [] },
+        [],
+        T + 9000,
+    );
     assert.deepEqual([ended.rows, ended.to], [[], T + 3000]);
 });
 
@@ -46,11 +104,27 @@ test("spans of one attempt neither overlap nor leave its time, whatever the cloc
     for (let seed = 1; seed <= 500; seed++) {
         let x = seed;
         const next = () => (x = (x * 48271) % 2147483647) % 200;
-        const attempts = [1, 2, 3].map((attempt) => ({ attempt, rank: 0, node: 1, end: null, assigned_at: at(next()), started_at: at(next()),
-            ended_at: next() % 4 ? at(next()) : null, restart: { lost_ms: 1000 * next(), launch_ms: 1000 * next(), boot_ms: 0, agent_ms: 0, place_ms: 0 } }));
+        const attempts = [1, 2, 3].map((attempt) => ({
+            attempt,
+            rank: 0,
+            node: 1,
+            end: null,
+            assigned_at: at(next()),
+            started_at: at(next()),
+            ended_at: next() % 4 ? at(next()) : null,
+            restart: {
+                lost_ms: 1000 * next(),
+                launch_ms: 1000 * next(),
+                boot_ms: 0,
+                agent_ms: 0,
+                place_ms: 0,
+            },
+        }));
         const line = timeline({ job: DETAIL.job, attempts }, [], T + 200000);
         for (const { spans } of line.rows)
-            spans.forEach((s, i) => assert.ok(s.to > s.from && (i === 0 || s.from >= spans[i - 1].to), `seed ${seed}`));
+            spans.forEach((s, i) =>
+                assert.ok(s.to > s.from && (i === 0 || s.from >= spans[i - 1].to), `seed ${seed}`),
+            );
     }
 });
 
@@ -59,7 +133,10 @@ test("an axis has round moments, few of any time", () => {
         const list = ticks(T, T + span, 8);
         assert.ok(list.length <= 33 && list.every((t) => t >= T && t <= T + span), `${span}`);
     }
-    assert.deepEqual(ticks(T, T + 60000, 6).map((t) => (t - T) / 1000), [0, 10, 20, 30, 40, 50, 60]);
+    assert.deepEqual(
+        ticks(T, T + 60000, 6).map((t) => (t - T) / 1000),
+        [0, 10, 20, 30, 40, 50, 60],
+    );
 });
 
 function texts(line) {
@@ -68,13 +145,21 @@ function texts(line) {
 
 test("colours of a log become styles, and other sequences nothing", () => {
     assert.deepEqual(texts("plain"), [["plain", null, false]]);
-    assert.deepEqual(texts("a\x1b[1;31mb\x1b[0mc"), [["a", null, false], ["b", "#ff8f87", true], ["c", null, false]]);
+    assert.deepEqual(texts("a\x1b[1;31mb\x1b[0mc"), [
+        ["a", null, false],
+        ["b", "#ff8f87", true],
+        ["c", null, false],
+    ]);
     assert.deepEqual(texts("\x1b[38;2;1;2;300mx"), [["x", "rgb(1,2,255)", false]]);
     assert.deepEqual(texts("\x1b[38;5;196mx"), [["x", "rgb(255,0,0)", false]]);
     assert.deepEqual(texts("\x1b[2J\x1b]0;title\x07\x1b[?25lx\x00\x08"), [["x", null, false]]);
     assert.deepEqual(texts("10 %\r50 %\r100 %"), [["100 %", null, false]]);
     assert.deepEqual(texts("end of DOS\r"), [["end of DOS", null, false]]);
-    assert.deepEqual(texts("\x1b[38;5mx\x1b[38mx\x1b[999999;;mx"), [["x", "#7a8a92", false], ["x", "#7a8a92", false], ["x", null, false]]);
+    assert.deepEqual(texts("\x1b[38;5mx\x1b[38mx\x1b[999999;;mx"), [
+        ["x", "#7a8a92", false],
+        ["x", "#7a8a92", false],
+        ["x", null, false],
+    ]);
 });
 
 test("a colour lasts over lines", () => {
@@ -84,42 +169,111 @@ test("a colour lasts over lines", () => {
 });
 
 test("durations and sizes are read as Slurm and people write them", () => {
-    for (const [text, ms] of [["", null], ["90", undefined], ["2h30m", 9000000], ["90m", 5400000], ["1-12:00:00", 129600000], ["10:00", 600000],
-        ["1:00:00", 3600000], ["2-3:00", 183600000], ["1d 2h", 93600000], ["5min", 300000], ["abc", undefined], ["-3h", undefined]])
-        if (ms === undefined)
-            assert.throws(() => parseDuration(text), /Expected a duration/, text);
-        else
-            assert.equal(parseDuration(text), ms, text);
+    for (const [text, ms] of [
+        ["", null],
+        ["90", undefined],
+        ["2h30m", 9000000],
+        ["90m", 5400000],
+        ["1-12:00:00", 129600000],
+        ["10:00", 600000],
+        ["1:00:00", 3600000],
+        ["2-3:00", 183600000],
+        ["1d 2h", 93600000],
+        ["5min", 300000],
+        ["abc", undefined],
+        ["-3h", undefined],
+    ])
+        if (ms === undefined) assert.throws(() => parseDuration(text), /Expected a duration/, text);
+        else assert.equal(parseDuration(text), ms, text);
     for (const ms of [1000, 61000, 3600000, 90061000])
         assert.equal(parseDuration(writeDuration(ms)), ms);
     assert.equal(writeDuration(0), "");
-    assert.deepEqual(["16G", "512M", "1.5T", "100", ""].map(parseMebibytes), [16384, 512, 1572864, 100, null]);
+    assert.deepEqual(["16G", "512M", "1.5T", "100", ""].map(parseMebibytes), [
+        16384,
+        512,
+        1572864,
+        100,
+        null,
+    ]);
     assert.throws(() => parseMebibytes("16X"), /Expected a size/);
 });
 
 const SCHEMA = {
     properties: {
-        script: { type: "string" }, name: { type: "string", default: "job", maxLength: 63 }, cpus: { type: "integer", default: 1, minimum: 1 },
-        memory_mib: { type: "integer", default: 0 }, time_limit_ms: { type: "integer", default: 0 }, max_uusd: { type: "integer", default: 0 },
-        market: { type: "string", enum: ["any", "spot"], default: "any" }, exclusive: { type: "boolean" }, new_option: { type: "string", description: "of another version" },
-        checkpoint: { type: "object", properties: { method: { type: "string", enum: ["none", "signal"], default: "none" }, every_ms: { type: "integer", default: 0 } } },
+        script: { type: "string" },
+        name: { type: "string", default: "job", maxLength: 63 },
+        cpus: { type: "integer", default: 1, minimum: 1 },
+        memory_mib: { type: "integer", default: 0 },
+        time_limit_ms: { type: "integer", default: 0 },
+        max_uusd: { type: "integer", default: 0 },
+        market: { type: "string", enum: ["any", "spot"], default: "any" },
+        exclusive: { type: "boolean" },
+        new_option: { type: "string", description: "of another version" },
+        checkpoint: {
+            type: "object",
+            properties: {
+                method: { type: "string", enum: ["none", "signal"], default: "none" },
+                every_ms: { type: "integer", default: 0 },
+            },
+        },
     },
 };
 
 test("an option of belayd's table is a field without being known here", () => {
     const { common, more } = fieldsOf(SCHEMA);
-    assert.deepEqual(common.map((f) => f.path), ["name", "cpus", "memory_mib", "time_limit_ms", "market", "checkpoint.method", "checkpoint.every_ms", "max_uusd"]);
-    assert.deepEqual(more.map((f) => [f.path, f.type, f.about]), [["exclusive", "flag", ""], ["new_option", "text", "of another version"]]);
+    assert.deepEqual(
+        common.map((f) => f.path),
+        [
+            "name",
+            "cpus",
+            "memory_mib",
+            "time_limit_ms",
+            "market",
+            "checkpoint.method",
+            "checkpoint.every_ms",
+            "max_uusd",
+        ],
+    );
+    assert.deepEqual(
+        more.map((f) => [f.path, f.type, f.about]),
+        [
+            ["exclusive", "flag", ""],
+            ["new_option", "text", "of another version"],
+        ],
+    );
 });
 
 test("a submit has what differs from the defaults, in the units of the API", () => {
-    const { common, more } = fieldsOf(SCHEMA), rest = { script: "#!/bin/sh\r\ntrue\r\n", cwd: "/tmp", labels: "", env: "" };
+    const { common, more } = fieldsOf(SCHEMA),
+        rest = { script: "#!/bin/sh\r\ntrue\r\n", cwd: "/tmp", labels: "", env: "" };
     const spec = (form, parts = {}) => specOf([...common, ...more], form, { ...rest, ...parts });
-    assert.deepEqual(spec({ name: "job", cpus: "1", market: "any", "checkpoint.method": "none" }), { script: "#!/bin/sh\ntrue\n", cwd: "/tmp" });
-    const full = spec({ cpus: "4", memory_mib: "16G", time_limit_ms: "2h", max_uusd: "1.5", exclusive: "on", "checkpoint.method": "signal",
-        "checkpoint.every_ms": "10m" }, { labels: "exp=3\n team=a=b \n" });
-    assert.deepEqual(full, { script: "#!/bin/sh\ntrue\n", cwd: "/tmp", cpus: 4, memory_mib: 16384, time_limit_ms: 7200000, max_uusd: 1500000,
-        exclusive: true, checkpoint: { method: "signal", every_ms: 600000 }, labels: { exp: "3", team: "a=b" } });
+    assert.deepEqual(spec({ name: "job", cpus: "1", market: "any", "checkpoint.method": "none" }), {
+        script: "#!/bin/sh\ntrue\n",
+        cwd: "/tmp",
+    });
+    const full = spec(
+        {
+            cpus: "4",
+            memory_mib: "16G",
+            time_limit_ms: "2h",
+            max_uusd: "1.5",
+            exclusive: "on",
+            "checkpoint.method": "signal",
+            "checkpoint.every_ms": "10m",
+        },
+        { labels: "exp=3\n team=a=b \n" },
+    );
+    assert.deepEqual(full, {
+        script: "#!/bin/sh\ntrue\n",
+        cwd: "/tmp",
+        cpus: 4,
+        memory_mib: 16384,
+        time_limit_ms: 7200000,
+        max_uusd: 1500000,
+        exclusive: true,
+        checkpoint: { method: "signal", every_ms: 600000 },
+        labels: { exp: "3", team: "a=b" },
+    });
     assert.throws(() => spec({ time_limit_ms: "soon" }), /Time limit.*Expected a duration/);
     assert.throws(() => spec({}, { env: "X" }), /env: expected NAME=VALUE/);
 });

@@ -15,20 +15,32 @@ import { setQuery } from "../router.js";
 
 const PAGE = 100;
 const NEWEST = Number.MAX_SAFE_INTEGER;
-const SINCE = [["", "any time"], ["1", "last 24 hours"], ["7", "last 7 days"],
-    ["30", "last 30 days"]];
-const RESULTS = [["", "any result"], ["refused", "not done"], ["ok", "done"]];
+const SINCE = [
+    ["", "any time"],
+    ["1", "last 24 hours"],
+    ["7", "last 7 days"],
+    ["30", "last 30 days"],
+];
+const RESULTS = [
+    ["", "any result"],
+    ["refused", "not done"],
+    ["ok", "done"],
+];
 
 export function AuditLog({ query }) {
-    const days = Number(query.get("days")), result = query.get("result"),
+    const days = Number(query.get("days")),
+        result = query.get("result"),
         route = query.get("route") || "";
     const [openedAt] = useState(Date.now());
     const path = withQuery("/api/v1/admin/audit-log", {
-        before: query.get("before") || NEWEST, user: query.get("user"), limit: PAGE,
+        before: query.get("before") || NEWEST,
+        user: query.get("user"),
+        limit: PAGE,
         since: days > 0 ? new Date(openedAt - days * 86400000).toISOString() : null,
     });
     const of = useData(path, { on: ["job", "node", "cron"] });
-    const shown = (row) => (!result || (row.result === "ok") === (result === "ok")) &&
+    const shown = (row) =>
+        (!result || (row.result === "ok") === (result === "ok")) &&
         (!route || (row.route + " " + row.object).toLowerCase().includes(route.toLowerCase()));
     return html`<${PageHead} title="Audit log"
             note="Every call that changed something, or tried to; the newest first" />
@@ -43,8 +55,10 @@ export function AuditLog({ query }) {
         <${Loaded} of=${of} lines=${8}>${(d) => html`<${Sheet}>
             <${Table} caption="Calls" columns=${columns} rows=${d.rows.filter(shown)}
                 rowKey=${(r) => r.seq}
-                empty=${html`<${Empty} title="No call is like that">${d.rows.length === PAGE &&
-                    "None of the " + PAGE + " on this page; older ones may be."}</${Empty}>`} />
+                empty=${html`<${Empty} title="No call is like that">${
+                    d.rows.length === PAGE &&
+                    "None of the " + PAGE + " on this page; older ones may be."
+                }</${Empty}>`} />
             <${Pages} rows=${d.rows} isFirst=${!query.get("before")} /></${Sheet}>`}</${Loaded}>`;
 }
 
@@ -54,10 +68,15 @@ const columns = [
     { name: "User", cell: (r) => r.user || html`<span class="quiet">unknown</span>` },
     { name: "Call", cell: (r) => html`<code>${r.route}</code>` },
     { name: "Object", cell: (r) => r.object },
-    { name: "Result", cell: (r) =>
-        html`<${Badge} word=${r.result} tone=${r.result === "ok" ? "good" : "bad"} />` },
-    { name: "From", cell: (r) => html`<span class="quiet"
-        title=${"request " + r.request}>${r.source}</span>` },
+    {
+        name: "Result",
+        cell: (r) => html`<${Badge} word=${r.result} tone=${r.result === "ok" ? "good" : "bad"} />`,
+    },
+    {
+        name: "From",
+        cell: (r) => html`<span class="quiet"
+        title=${"request " + r.request}>${r.source}</span>`,
+    },
 ];
 
 function Pages({ rows, isFirst }) {

@@ -17,7 +17,9 @@ const DAYS = "[0-9\\-.\\s,]+";
 export function Calendars() {
     const calendars = useData("/api/v1/calendars", { on: ["cron"] });
     const questions = useAsk(calendars.reload);
-    const add = hasRole("operator") && html`<${AskButton} of=${questions}
+    const add =
+        hasRole("operator") &&
+        html`<${AskButton} of=${questions}
         question=${setQuestion(null)} label="New calendar" />`;
     return html`<${Card} title="Calendars" more=${add}>${questions.dialog}
         <${Loaded} of=${calendars}>${(d) => html`<${Table} caption="Calendars and their days"
@@ -33,11 +35,17 @@ function columnsOf(questions) {
         { name: "Days", cell: (c) => c.days.join(", "), wide: true },
         { name: "Number", cell: (c) => plural(c.n_days, "day"), number: true },
         { name: "Used by", cell: (c) => plural(c.crons, "entry", "entries"), number: true },
-        { name: "From", cell: (c) => (c.source === "stored"
-            ? html`${c.set_by}, <${Moment} at=${c.set_at} />`
-            : "the configuration" + (c.hides_stored ? "; it hides a stored one" : "")) },
+        {
+            name: "From",
+            cell: (c) =>
+                c.source === "stored"
+                    ? html`${c.set_by}, <${Moment} at=${c.set_at} />`
+                    : "the configuration" + (c.hides_stored ? "; it hides a stored one" : ""),
+        },
     ];
-    const actions = (c) => c.source === "stored" && html`<span class="row-actions">
+    const actions = (c) =>
+        c.source === "stored" &&
+        html`<span class="row-actions">
         <${AskButton} of=${questions} question=${setQuestion(c)} label="Change"
             name=${"Change calendar " + c.name} />
         <${AskButton} of=${questions} question=${removeQuestion(c)} label="Remove"
@@ -48,14 +56,23 @@ function columnsOf(questions) {
 /** @param c the calendar whose days are replaced; null for a new one */
 function setQuestion(c) {
     return {
-        title: c ? "Change calendar " + c.name : "New calendar", verb: c ? "Change" : "Add",
-        act: (form) => post("/api/v1/calendars", {
-            name: c ? c.name : form.get("name").trim(),
-            days: form.get("days").split(/[\s,]+/).filter(Boolean),
-        }),
+        title: c ? "Change calendar " + c.name : "New calendar",
+        verb: c ? "Change" : "Add",
+        act: (form) =>
+            post("/api/v1/calendars", {
+                name: c ? c.name : form.get("name").trim(),
+                days: form
+                    .get("days")
+                    .split(/[\s,]+/)
+                    .filter(Boolean),
+            }),
         body: html`
-            ${c ? html`<p>Entries that name it follow at once.</p>` : html`<${FormRow} label="Name">
-                <input name="name" required maxlength="63" autocomplete="off" /></${FormRow}>`}
+            ${
+                c
+                    ? html`<p>Entries that name it follow at once.</p>`
+                    : html`<${FormRow} label="Name">
+                <input name="name" required maxlength="63" autocomplete="off" /></${FormRow}>`
+            }
             <${FormRow} label="Days"
                 hint="such as 2026-12-25 2026-12-31..2027-01-01; at most 1,000">
                 <input name="days" required defaultValue=${c ? c.days.join(" ") : ""}
@@ -67,7 +84,9 @@ function setQuestion(c) {
 
 function removeQuestion(c) {
     return {
-        title: "Remove calendar " + c.name, verb: "Remove", danger: true,
+        title: "Remove calendar " + c.name,
+        verb: "Remove",
+        danger: true,
         act: () => post("/api/v1/calendars/remove", { name: c.name }),
         body: html`<p>Refused while entries name it.</p>`,
     };

@@ -19,14 +19,22 @@ import { setQuery } from "../router.js";
 import { KEYS, KEYS_MAX, PERIODS, keysOf, periodOf, stepOf, stepsOf } from "./cost_query.js";
 
 const ROWS_MAX = 500;
-const STEPS = [["", "automatic"], ["day", "day"], ["week", "week"], ["month", "month"]];
+const STEPS = [
+    ["", "automatic"],
+    ["day", "day"],
+    ["week", "week"],
+    ["month", "month"],
+];
 /* what was paid for, with its colour and a word for it */
 const SPENT = [
-    ["useful", "useful", "useful work"], ["lost", "lost", "lost to reclaims"],
+    ["useful", "useful", "useful work"],
+    ["lost", "lost", "lost to reclaims"],
     ["save", "save", "saving"],
-    ["restore", "restore", "restoring"], ["boot", "boot", "booting"],
+    ["restore", "restore", "restoring"],
+    ["boot", "boot", "booting"],
     ["start", "start", "starting"],
-    ["gang-wait", "3", "waiting for the gang"], ["idle", "rest", "idle"],
+    ["gang-wait", "3", "waiting for the gang"],
+    ["idle", "rest", "idle"],
     ["egress", "2", "traffic"],
     ["storage", "5", "storage"],
 ];
@@ -36,14 +44,22 @@ export function Cost({ query }) {
     const period = periodOf(get("period"), get("from"), get("to"), Date.now());
     const keys = keysOf(get("by"));
     const filter = {
-        user: get("user"), team: get("team"), pool: get("pool"), from: midnight(period.from),
+        user: get("user"),
+        team: get("team"),
+        pool: get("pool"),
+        from: midnight(period.from),
         to: midnight(period.to),
     };
-    const of = useData(withQuery("/api/v1/cost", { ...filter, by: keys.join(",") }),
-        { on: ["budget"] });
+    const of = useData(withQuery("/api/v1/cost", { ...filter, by: keys.join(",") }), {
+        on: ["budget"],
+    });
     return html`<${PageHead} title="Costs"
-        note=${"From " + period.from + (period.to ? " to before " + period.to
-            : " to now") + ", in days of UTC. An attempt counts when it has ended."}>
+        note=${
+            "From " +
+            period.from +
+            (period.to ? " to before " + period.to : " to now") +
+            ", in days of UTC. An attempt counts when it has ended."
+        }>
             <button type="button" disabled=${!of.data}
                 onClick=${() => save(keys, period, of.data)}>Download CSV</button>
         </${PageHead}>
@@ -69,12 +85,16 @@ function CostFilters({ query, keys }) {
     };
     return html`<${Filters}>
         <${Choice} name="period" label="Period" value=${get("period")} options=${PERIODS} />
-        ${get("period") === "custom" &&
+        ${
+            get("period") === "custom" &&
             html`<${Field} name="from" label="First day" type="date" value=${get("from")} />
-            <${Field} name="to" label="Last day" type="date" value=${get("to")} />`}
-        ${[...keys, ""].slice(0, KEYS_MAX).map((key, i) =>
-            html`<${Key} key=${i + key} i=${i} value=${key}
-            keys=${keys} set=${(value) => set(i, value)} />`)}
+            <${Field} name="to" label="Last day" type="date" value=${get("to")} />`
+        }
+        ${[...keys, ""].slice(0, KEYS_MAX).map(
+            (key, i) =>
+                html`<${Key} key=${i + key} i=${i} value=${key}
+            keys=${keys} set=${(value) => set(i, value)} />`,
+        )}
         <${Choice} name="step" label="Bars of a" value=${get("step")} options=${STEPS} />
         <${Field} name="user" label="User" value=${get("user")} />
         <${Field} name="team" label="Team" value=${get("team")} />
@@ -85,38 +105,57 @@ function CostFilters({ query, keys }) {
 function Key({ i, value, keys, set }) {
     const isLabel = value.startsWith("label:");
     const free = KEYS.filter((k) => k === value || !keys.includes(k));
-    const options = [...(i === 0 && keys.length === 1 ? [] :
-        [["", i === 0 ? "–" : "nothing more"]]),
-        ...free.map((k) => [k, k]), ["label:", "a label"]];
+    const options = [
+        ...(i === 0 && keys.length === 1 ? [] : [["", i === 0 ? "–" : "nothing more"]]),
+        ...free.map((k) => [k, k]),
+        ["label:", "a label"],
+    ];
     const name = i === 0 ? "By" : "then by";
     return html`<${Choice} name=${"key" + i} label=${name} value=${isLabel ? "label:" : value}
         options=${options}
             onChange=${(e) => set(e.target.value === "label:" ? "label:name" : e.target.value)} />
-        ${isLabel && html`<${Field} name=${"label" + i} label="Label" value=${value.slice(6)}
-            onChange=${(e) => set("label:" + (e.target.value.trim().replace(/,/g, "") ||
-                "name"))} />`}`;
+        ${
+            isLabel &&
+            html`<${Field} name=${"label" + i} label="Label" value=${value.slice(6)}
+            onChange=${(e) =>
+                set("label:" + (e.target.value.trim().replace(/,/g, "") || "name"))} />`
+        }`;
 }
 
 function Totals({ total: t }) {
     const saved = t.on_demand_uusd - t.uusd;
     const lost = t.spent_uusd && t.spent_uusd.lost;
-    const parts = t.spent_uusd && SPENT.map(([key, tone, name]) => (
-        { name, tone, value: t.spent_uusd[key] || 0, text:
-            money(t.spent_uusd[key] || 0) })).filter((p) => p.value > 0);
+    const parts =
+        t.spent_uusd &&
+        SPENT.map(([key, tone, name]) => ({
+            name,
+            tone,
+            value: t.spent_uusd[key] || 0,
+            text: money(t.spent_uusd[key] || 0),
+        })).filter((p) => p.value > 0);
     return html`<${Stats}>
             <${Stat} name="Spent" value=${money(t.uusd)}
-                note=${t.jobs !== null && count(t.jobs) + " jobs ended, " +
-                count(t.succeeded) + " well"} />
+                note=${
+                    t.jobs !== null &&
+                    count(t.jobs) + " jobs ended, " + count(t.succeeded) + " well"
+                } />
             <${Stat} name="On-demand price" value=${money(t.on_demand_uusd)}
                 note="of the same work" />
             <${Stat} name="Saved against on-demand" value=${money(saved)}
                 note=${t.on_demand_uusd > 0 && percent(saved / t.on_demand_uusd)} />
             <${Stat} name="Lost to reclaims" value=${money(lost)}
-                note=${t.uusd > 0 && lost !== undefined && percent(lost / t.uusd) +
-                    " of what was spent, " + duration(t.lost_ms)} />
+                note=${
+                    t.uusd > 0 &&
+                    lost !== undefined &&
+                    percent(lost / t.uusd) + " of what was spent, " + duration(t.lost_ms)
+                } />
         </${Stats}>
-        ${parts && parts.length > 0 && html`<${Card} title="What it was spent on">
-            <${Parts} name="What it was spent on" parts=${parts} /></${Card}>`}`;
+        ${
+            parts &&
+            parts.length > 0 &&
+            html`<${Card} title="What it was spent on">
+            <${Parts} name="What it was spent on" parts=${parts} /></${Card}>`
+        }`;
 }
 
 function OverTime({ filter, period, by, chosen }) {
@@ -126,9 +165,20 @@ function OverTime({ filter, period, by, chosen }) {
     return html`<${Card} title="Over time"><${Loaded} of=${of}>${(d) => {
         if (!d.lines.some((l) => l.uusd > 0))
             return html`<${Empty} title="Nothing was spent in this period" />`;
-        const steps = stepsOf(period, step, d.lines.map((l) => l.keys[0]), Date.now());
-        const data = stacked(steps, d.lines.map((l) => (
-            { at: l.keys[0], series: named(key, l.keys[1]), value: Math.max(0, l.uusd) })));
+        const steps = stepsOf(
+            period,
+            step,
+            d.lines.map((l) => l.keys[0]),
+            Date.now(),
+        );
+        const data = stacked(
+            steps,
+            d.lines.map((l) => ({
+                at: l.keys[0],
+                series: named(key, l.keys[1]),
+                value: Math.max(0, l.uusd),
+            })),
+        );
         return html`<${Bars} name=${"Costs by " + key} unit=${"dollars a " + step} data=${data}
             label=${(at) => at} format=${money} />`;
     }}</${Loaded}></${Card}>`;
@@ -136,18 +186,23 @@ function OverTime({ filter, period, by, chosen }) {
 
 /** A value of a key, in words where it is empty. */
 export function named(key, value) {
-    if (value !== "")
-        return value;
+    if (value !== "") return value;
     return key.startsWith("label:") || key === "project" ? "(without the label)" : "(no job)";
 }
 
 const figures = [
     { name: "Cost", cell: (l) => money(l.uusd), number: true },
     { name: "On-demand price", cell: (l) => money(l.on_demand_uusd), number: true },
-    { name: "Saved", cell: (l) => (l.on_demand_uusd > 0 ? percent(1 - l.uusd / l.on_demand_uusd) :
-        NONE), number: true },
-    { name: "Lost to reclaims", cell: (l) => money(l.spent_uusd && l.spent_uusd.lost),
-        number: true },
+    {
+        name: "Saved",
+        cell: (l) => (l.on_demand_uusd > 0 ? percent(1 - l.uusd / l.on_demand_uusd) : NONE),
+        number: true,
+    },
+    {
+        name: "Lost to reclaims",
+        cell: (l) => money(l.spent_uusd && l.spent_uusd.lost),
+        number: true,
+    },
     { name: "Useful time", cell: (l) => duration(l.useful_ms), number: true },
     { name: "Lost time", cell: (l) => duration(l.lost_ms), number: true },
     { name: "Jobs ended", cell: (l) => count(l.jobs), number: true },
@@ -160,30 +215,54 @@ function Lines({ keys, d }) {
             or remove a filter.</${Empty}>`;
     const isDated = ["day", "week", "month"].includes(keys[0]);
     const rows = isDated ? d.lines : [...d.lines].sort((a, b) => b.uusd - a.uusd);
-    const columns = [...keys.map((key, i) => ({ name: key, cell: (l) => named(key, l.keys[i]) })),
-        ...figures];
-    const cells = (l, isSum) => columns.map((c, i) =>
-        html`<td class=${classes(c.number && "number")} data-name=${c.name}>
-        ${!isSum || i >= keys.length ? c.cell(l) : i === 0 ? "Sum" : ""}</td>`);
+    const columns = [
+        ...keys.map((key, i) => ({ name: key, cell: (l) => named(key, l.keys[i]) })),
+        ...figures,
+    ];
+    const cells = (l, isSum) =>
+        columns.map(
+            (c, i) =>
+                html`<td class=${classes(c.number && "number")} data-name=${c.name}>
+        ${!isSum || i >= keys.length ? c.cell(l) : i === 0 ? "Sum" : ""}</td>`,
+        );
     return html`<div class="table-box" tabindex="0" role="region" aria-label="Costs"><table
         class="table">
             <caption class="sr-only">Costs by ${keys.join(", ")}</caption>
             <thead><${HeadRow} columns=${columns} /></thead>
-            <tbody>${rows.slice(0, ROWS_MAX).map((l) =>
-                html`<tr key=${l.key}>${cells(l, false)}</tr>`)}
+            <tbody>${rows
+                .slice(0, ROWS_MAX)
+                .map((l) => html`<tr key=${l.key}>${cells(l, false)}</tr>`)}
                 <tr class="sum">${cells(d.total, true)}</tr></tbody></table></div>
-        ${rows.length > ROWS_MAX && html`<p class="hint">The
-            first ${ROWS_MAX} of ${count(rows.length)} lines; the CSV file has all.</p>`}`;
+        ${
+            rows.length > ROWS_MAX &&
+            html`<p class="hint">The
+            first ${ROWS_MAX} of ${count(rows.length)} lines; the CSV file has all.</p>`
+        }`;
 }
 
 const usd = (uusd) => (uusd === null || uusd === undefined ? null : uusd / 1e6);
 
 function save(keys, period, d) {
-    const names = [...keys, "usd", "on_demand_usd", "lost_usd", "useful_hours", "lost_hours",
-        "jobs_ended", "succeeded"];
-    const rows = d.lines.map((l) => [...l.keys, usd(l.uusd), usd(l.on_demand_uusd),
+    const names = [
+        ...keys,
+        "usd",
+        "on_demand_usd",
+        "lost_usd",
+        "useful_hours",
+        "lost_hours",
+        "jobs_ended",
+        "succeeded",
+    ];
+    const rows = d.lines.map((l) => [
+        ...l.keys,
+        usd(l.uusd),
+        usd(l.on_demand_uusd),
         usd(l.spent_uusd && l.spent_uusd.lost),
-        l.useful_ms / 3600000, l.lost_ms / 3600000, l.jobs, l.succeeded]);
+        l.useful_ms / 3600000,
+        l.lost_ms / 3600000,
+        l.jobs,
+        l.succeeded,
+    ]);
     download("belay-costs-" + period.from + ".csv", csvText([names, ...rows]));
 }
 
@@ -200,8 +279,9 @@ const dearest = [
 ];
 
 function Dearest({ filter: { user, team, from, to } }) {
-    const of = useData(withQuery("/api/v1/cost/jobs", { user, team, from, to, limit: 20 }),
-        { on: ["job"] });
+    const of = useData(withQuery("/api/v1/cost/jobs", { user, team, from, to, limit: 20 }), {
+        on: ["job"],
+    });
     return html`<${Card} title="Most expensive jobs that ended"><${Loaded} of=${of}>${(d) =>
         html`<${Table}
         caption="Most expensive jobs" columns=${dearest} rows=${d.jobs} rowKey=${(j) => j.id}

@@ -2,21 +2,36 @@
 // What the cost explorer asks belayd for: keys, and periods of whole days of UTC, as belayd adds
 // costs up. Pure.
 
-export const KEYS = ["team", "user", "project", "pool", "type", "market", "kind", "day", "week",
-    "month"];
+export const KEYS = [
+    "team",
+    "user",
+    "project",
+    "pool",
+    "type",
+    "market",
+    "kind",
+    "day",
+    "week",
+    "month",
+];
 export const KEYS_MAX = 4;
 export const PERIODS = [
-    ["month", "this month"], ["last-month", "last month"], ["7d", "last 7 days"],
-    ["30d", "last 30 days"], ["90d", "last 90 days"], ["year", "last 365 days"],
-        ["custom", "dates"],
+    ["month", "this month"],
+    ["last-month", "last month"],
+    ["7d", "last 7 days"],
+    ["30d", "last 30 days"],
+    ["90d", "last 90 days"],
+    ["year", "last 365 days"],
+    ["custom", "dates"],
 ];
 const DAY_MS = 86400000;
-const LENGTH_DAYS = { "7d": 7, "30d": 30, "90d": 90, "year": 365 };
+const LENGTH_DAYS = { "7d": 7, "30d": 30, "90d": 90, year: 365 };
 
 /** The keys of the URL's "by", as many as belayd takes; "team" without any. */
 export function keysOf(by) {
-    const keys = (by || "team").split(",").filter((k) => KEYS.includes(k) ||
-        /^label:[^,]+$/.test(k));
+    const keys = (by || "team")
+        .split(",")
+        .filter((k) => KEYS.includes(k) || /^label:[^,]+$/.test(k));
     return keys.length > 0 ? [...new Set(keys)].slice(0, KEYS_MAX) : ["team"];
 }
 
@@ -30,8 +45,7 @@ export function periodOf(period, from, to, nowMs) {
     const month = (n) => day(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + n, 1));
     if (period === "custom" && isDay(from))
         return { from, to: isDay(to) && to >= from ? day(Date.parse(to) + DAY_MS) : null };
-    if (period === "last-month")
-        return { from: month(-1), to: month(0) };
+    if (period === "last-month") return { from: month(-1), to: month(0) };
     if (LENGTH_DAYS[period])
         return { from: day(nowMs - (LENGTH_DAYS[period] - 1) * DAY_MS), to: null };
     return { from: month(0), to: null };
@@ -43,8 +57,7 @@ function isDay(text) {
 
 /** "day", "week" or "month": so that a chart of the period has few enough bars. */
 export function stepOf(period, chosen, nowMs) {
-    if (["day", "week", "month"].includes(chosen))
-        return chosen;
+    if (["day", "week", "month"].includes(chosen)) return chosen;
     const days = ((period.to ? Date.parse(period.to) : nowMs) - Date.parse(period.from)) / DAY_MS;
     return days <= 62 ? "day" : days <= 250 ? "week" : "month";
 }
@@ -55,12 +68,11 @@ export function stepsOf(period, step, found, nowMs) {
     const steps = new Set();
     for (let at = Date.parse(period.from); at < end && steps.size < 1000; at += DAY_MS)
         steps.add(step === "month" ? day(at).slice(0, 7) : step === "week" ? weekOf(at) : day(at));
-    for (const name of found)
-        steps.add(name);
+    for (const name of found) steps.add(name);
     return [...steps].sort();
 }
 
 /** The Monday of a day's week. */
 export function weekOf(ms) {
-    return day(ms - (new Date(ms).getUTCDay() + 6) % 7 * DAY_MS);
+    return day(ms - ((new Date(ms).getUTCDay() + 6) % 7) * DAY_MS);
 }

@@ -36,49 +36,89 @@ function About({ c, planned }) {
     return html`<${Facts} rows=${[
         ["Runs", html`<code>${scheduleText(c)}</code>`],
         ["Next", c.next_at && html`<${Ago} at=${c.next_at} /> (<${Moment} at=${c.next_at} />)`],
-        ["Usually takes", planned && planned.usual_ms && duration(planned.usual_ms) + ", at most " +
-            duration(planned.longest_ms)],
+        [
+            "Usually takes",
+            planned &&
+                planned.usual_ms &&
+                duration(planned.usual_ms) + ", at most " + duration(planned.longest_ms),
+        ],
         ["Done by", c.done_by],
-        ["If it overlaps", { skip: "the run is skipped", queue: "the run waits",
-            replace: "the earlier job is cancelled" }[c.overlap]],
-        ["Missed times", { none: "are not made up for", last: "the last one is run",
-            all: "up to " + c.catch_up_max + " are run" }[c.catch_up]],
+        [
+            "If it overlaps",
+            {
+                skip: "the run is skipped",
+                queue: "the run waits",
+                replace: "the earlier job is cancelled",
+            }[c.overlap],
+        ],
+        [
+            "Missed times",
+            {
+                none: "are not made up for",
+                last: "the last one is run",
+                all: "up to " + c.catch_up_max + " are run",
+            }[c.catch_up],
+        ],
         ["Not on", c.skip_on && "days of calendar " + c.skip_on],
         ["Only on", c.only_on && "days of calendar " + c.only_on],
-        ["Outcomes",
-            `${count(c.started)} started, ${count(c.skipped)} skipped, ${count(c.missed)} missed`],
+        [
+            "Outcomes",
+            `${count(c.started)} started, ${count(c.skipped)} skipped, ${count(c.missed)} missed`,
+        ],
         ["Created", html`<${Moment} at=${c.created_at} />`],
     ]} />`;
 }
 
 function Upcoming({ c }) {
     const left = c.left_out.map((l) => ({ ...l, isOut: true }));
-    const times = [...c.upcoming.map((at) => ({ at })), ...left].sort((a, b) => Date.parse(a.at) -
-        Date.parse(b.at));
-    return html`<${Card} title="Next times">${times.length === 0 ? html`<${Empty} title="None" />`
-        : html`<ol class="events">${times.map((t) =>
-            html`<li key=${t.at}>${t.isOut ? html`<s>${t.at}</s> left out: ${t.why}`
-            : html`${t.at} <${Ago} at=${t.at} />`}</li>`)}</ol>`}
-        ${c.waiting.length > 0 && html`<p>Waiting for the end of the job
-            before: ${c.waiting.join(", ")}</p>`}</${Card}>`;
+    const times = [...c.upcoming.map((at) => ({ at })), ...left].sort(
+        (a, b) => Date.parse(a.at) - Date.parse(b.at),
+    );
+    return html`<${Card} title="Next times">${
+        times.length === 0
+            ? html`<${Empty} title="None" />`
+            : html`<ol class="events">${times.map(
+                  (t) =>
+                      html`<li key=${t.at}>${
+                          t.isOut
+                              ? html`<s>${t.at}</s> left out: ${t.why}`
+                              : html`${t.at} <${Ago} at=${t.at} />`
+                      }</li>`,
+              )}</ol>`
+    }
+        ${
+            c.waiting.length > 0 &&
+            html`<p>Waiting for the end of the job
+            before: ${c.waiting.join(", ")}</p>`
+        }</${Card}>`;
 }
 
 function Job({ job }) {
     const { script, ...rest } = job;
     const shown = Object.entries(rest).filter(([name]) => name !== "env");
-    return html`<${Facts} rows=${shown.map(([name, value]) =>
-        [name, typeof value === "object" ? JSON.stringify(value) : String(value)])} />
-        ${script && html`<h3 class="card-part">Script</h3><pre class="code-block"
-            tabindex="0">${script}</pre>`}`;
+    return html`<${Facts} rows=${shown.map(([name, value]) => [
+        name,
+        typeof value === "object" ? JSON.stringify(value) : String(value),
+    ])} />
+        ${
+            script &&
+            html`<h3 class="card-part">Script</h3><pre class="code-block"
+            tabindex="0">${script}</pre>`
+        }`;
 }
 
 const columns = [
     { name: "Run", cell: (r) => r.number, number: true },
     { name: "Time", cell: (r) => html`<${Moment} at=${r.at} />${r.by_hand && " by hand"}` },
-    { name: "Outcome", cell: (r) =>
-        html`<${Outcome} run=${r} />${r.times > 1 && " " + count(r.times) + " times"}` },
-    { name: "Job", cell: (r) => (r.job ? html`<a href=${"/console/jobs/" + r.job}>${r.job}</a>` :
-        NONE), number: true },
+    {
+        name: "Outcome",
+        cell: (r) => html`<${Outcome} run=${r} />${r.times > 1 && " " + count(r.times) + " times"}`,
+    },
+    {
+        name: "Job",
+        cell: (r) => (r.job ? html`<a href=${"/console/jobs/" + r.job}>${r.job}</a>` : NONE),
+        number: true,
+    },
     { name: "Started after", cell: (r) => between(r.at, r.started_at), number: true },
     { name: "Took", cell: (r) => between(r.started_at, r.ended_at), number: true },
     { name: "Why", cell: (r) => r.text || "", wide: true },
@@ -96,8 +136,12 @@ function Runs({ path }) {
     const more = async () => {
         try {
             const page = await get(path + "?limit=200&before=" + next);
-            setOlder((old) => ({ runs: [...old.runs, ...page.runs], next: page.next, error: null,
-                read: true }));
+            setOlder((old) => ({
+                runs: [...old.runs, ...page.runs],
+                next: page.next,
+                error: null,
+                read: true,
+            }));
         } catch (error) {
             setOlder((old) => ({ ...old, error }));
         }
@@ -116,28 +160,34 @@ function Runs({ path }) {
 function Actions({ cron: c, job, reload }) {
     const questions = useAsk(reload);
     const may = mayChange({ user: c.user, team: job && job.team });
-    if (!may || c.state === "removed")
-        return null;
+    if (!may || c.state === "removed") return null;
     const call = (verb) => post("/api/v1/crons/" + c.id + "/" + verb);
     const run = {
-        title: "Run " + c.name + " now", verb: "Run now",
+        title: "Run " + c.name + " now",
+        verb: "Run now",
         act: async () => navigate("/console/jobs/" + (await call("run")).id),
         body: html`<p>Its job is submitted at once, outside of the schedule,
             and charged as its others. Refused while one
             of its jobs has not ended.</p>`,
     };
     const pause = {
-        title: "Pause " + c.name, verb: "Pause", act: () => call("pause"),
+        title: "Pause " + c.name,
+        verb: "Pause",
+        act: () => call("pause"),
         body: html`<p>It starts nothing until it is resumed. Jobs that it has started keep
             running.</p>`,
     };
     const resume = {
-        title: "Resume " + c.name, verb: "Resume", act: () => call("resume"),
+        title: "Resume " + c.name,
+        verb: "Resume",
+        act: () => call("resume"),
         body: html`<p>It starts its job at the times of its schedule again. Times of the pause are
             not made up for.</p>`,
     };
     const remove = {
-        title: "Remove " + c.name, verb: "Remove", danger: true,
+        title: "Remove " + c.name,
+        verb: "Remove",
+        danger: true,
         act: async () => {
             await call("remove");
             navigate("/console/cron");
@@ -145,9 +195,11 @@ function Actions({ cron: c, job, reload }) {
         body: html`<p>The entry is gone for good; its history stays. Jobs that it has started keep
             running.</p>`,
     };
-    return html`${c.state === "paused" ?
-        html`<${AskButton} of=${questions} question=${resume} label="Resume" />`
+    return html`${
+        c.state === "paused"
+            ? html`<${AskButton} of=${questions} question=${resume} label="Resume" />`
             : html`<${AskButton} of=${questions} question=${run} label="Run now" />
-                <${AskButton} of=${questions} question=${pause} label="Pause" />`}
+                <${AskButton} of=${questions} question=${pause} label="Pause" />`
+    }
         <${AskButton} of=${questions} question=${remove} label="Remove" />${questions.dialog}`;
 }

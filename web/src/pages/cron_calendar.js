@@ -22,8 +22,9 @@ export function Calendar({ plan }) {
             times a night is one line, and not compared. An entry that runs after another is shown
                 at the time of
             that one.</p>
-        <ol class="nights">${nights.map((night) =>
-            html`<${Night} key=${night.from} night=${night} />`)}</ol>`;
+        <ol class="nights">${nights.map(
+            (night) => html`<${Night} key=${night.from} night=${night} />`,
+        )}</ol>`;
 }
 
 function Night({ night }) {
@@ -32,14 +33,20 @@ function Night({ night }) {
         <h3>${date(night.from)} to ${date(night.to)}</h3>
         ${night.runs.length > 0 && html`<${Track} night=${night} />`}
         <ul class="night-runs">
-            ${night.runs.map((run) => html`<${Run} key=${run.entry.id + "." + run.at}
-                run=${run} />`)}
-            ${night.often.map(({ entry, times }) =>
-                html`<li key=${entry.id}><${EntryLink} entry=${entry} />:${" "}
-                ${times === null ? "more runs than are listed" : plural(times, "run")}</li>`)}
-            ${night.leftOut.map(({ entry, at, why }) =>
-                html`<li key=${entry.id + "." + at} class="quiet">
-                <s>${clock(at)}</s> <${EntryLink} entry=${entry} />: left out, ${why}</li>`)}
+            ${night.runs.map(
+                (run) => html`<${Run} key=${run.entry.id + "." + run.at}
+                run=${run} />`,
+            )}
+            ${night.often.map(
+                ({ entry, times }) =>
+                    html`<li key=${entry.id}><${EntryLink} entry=${entry} />:${" "}
+                ${times === null ? "more runs than are listed" : plural(times, "run")}</li>`,
+            )}
+            ${night.leftOut.map(
+                ({ entry, at, why }) =>
+                    html`<li key=${entry.id + "." + at} class="quiet">
+                <s>${clock(at)}</s> <${EntryLink} entry=${entry} />: left out, ${why}</li>`,
+            )}
             ${quiet && html`<li class="quiet">nothing</li>`}
         </ul></li>`;
 }
@@ -50,29 +57,38 @@ function EntryLink({ entry }) {
 
 function Run({ run: { entry, at, overlaps } }) {
     return html`<li><time datetime=${new Date(at).toISOString()}>${clock(at)}</time>${" "}
-        <${EntryLink} entry=${entry} />${entry.usual_ms !== null && ", usually " +
-            duration(entry.usual_ms)}
-        ${overlaps.length > 0 && html` <span
-            class="badge badge-warn">overlaps ${overlaps.join(", ")}</span>`}</li>`;
+        <${EntryLink} entry=${entry} />${
+            entry.usual_ms !== null && ", usually " + duration(entry.usual_ms)
+        }
+        ${
+            overlaps.length > 0 &&
+            html` <span
+            class="badge badge-warn">overlaps ${overlaps.join(", ")}</span>`
+        }</li>`;
 }
 
 /** The same as bars; the list beside it says it in words. */
 function Track({ night }) {
     const length = night.to - night.from;
     const place = (run) => ({
-        left: (100 * (run.at - night.from) / length).toFixed(3) + "%",
-        width: (100 * Math.min(run.end - run.at, night.to - run.at) / length).toFixed(3) + "%",
+        left: ((100 * (run.at - night.from)) / length).toFixed(3) + "%",
+        width: ((100 * Math.min(run.end - run.at, night.to - run.at)) / length).toFixed(3) + "%",
         top: run.lane * 12 + "px",
     });
-    const title = (run) => run.entry.name + ", " + clock(run.at) +
+    const title = (run) =>
+        run.entry.name +
+        ", " +
+        clock(run.at) +
         (run.overlaps.length > 0 ? ", overlaps " + run.overlaps.join(", ") : "");
     return html`<div class="track" aria-hidden="true">
         <div class="track-lanes" style=${{ height: night.lanes * 12 + "px" }}>
-            ${night.runs.map((run) => html`<span key=${run.entry.id + "." + run.at}
+            ${night.runs.map(
+                (run) => html`<span key=${run.entry.id + "." + run.at}
                 style=${place(run)} title=${title(run)}
-                class=${classes("track-run", run.overlaps.length > 0 &&
-                    "track-overlap")}></span>`)}</div>
-        <div class="track-hours">${[12, 18, 0, 6, 12].map((h) =>
-            html`<span>${String(h).padStart(2, "0")}</span>`)}</div>
+                class=${classes("track-run", run.overlaps.length > 0 && "track-overlap")}></span>`,
+            )}</div>
+        <div class="track-hours">${[12, 18, 0, 6, 12].map(
+            (h) => html`<span>${String(h).padStart(2, "0")}</span>`,
+        )}</div>
     </div>`;
 }

@@ -18,22 +18,20 @@ function nightStart(ms, nights) {
  */
 export function nightsOf(plan, nowMs) {
     return Array.from({ length: NIGHTS }, (_, i) => {
-        const from = nightStart(nowMs, i), to = nightStart(nowMs, i + 1);
+        const from = nightStart(nowMs, i),
+            to = nightStart(nowMs, i + 1);
         const isIn = (at) => at >= from && at < to;
         const night = { from, to, runs: [], often: [], leftOut: [] };
         for (const entry of plan.crons) {
             const starts = entry.starts.map((t) => Date.parse(t)).filter(isIn);
             const last = Date.parse(entry.starts[entry.starts.length - 1]);
-            if (entry.more && last < to)
-                night.often.push({ entry, times: null });
-            else if (starts.length > OFTEN)
-                night.often.push({ entry, times: starts.length });
+            if (entry.more && last < to) night.often.push({ entry, times: null });
+            else if (starts.length > OFTEN) night.often.push({ entry, times: starts.length });
             else
                 for (const at of starts)
                     night.runs.push({ entry, at, end: at + (entry.usual_ms || 0) });
             for (const { at, why } of entry.left_out)
-                if (isIn(Date.parse(at)))
-                    night.leftOut.push({ entry, at: Date.parse(at), why });
+                if (isIn(Date.parse(at))) night.leftOut.push({ entry, at: Date.parse(at), why });
         }
         return { ...night, ...inLanes(night.runs) };
     });
@@ -45,7 +43,8 @@ function overlap(a, b) {
 }
 
 function inLanes(runs) {
-    const sorted = [...runs].sort((a, b) => a.at - b.at || a.entry.id - b.entry.id), ends = [];
+    const sorted = [...runs].sort((a, b) => a.at - b.at || a.entry.id - b.entry.id),
+        ends = [];
     const placed = sorted.map((run) => {
         const free = ends.findIndex((end) => end < run.at);
         const lane = free < 0 ? ends.length : free;

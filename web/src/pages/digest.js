@@ -14,7 +14,8 @@ import { setQuery } from "../router.js";
 import { hasRole } from "../session.js";
 
 export function Digest({ query }) {
-    const date = query.get("date") || "", user = query.get("user") || "";
+    const date = query.get("date") || "",
+        user = query.get("user") || "";
     const of = useData(withQuery("/api/v1/digest", { date, user }));
     const shown = of.data ? of.data.to.slice(0, 10) : "";
     return html`<${PageHead} title="Morning digest"
@@ -25,8 +26,11 @@ export function Digest({ query }) {
                 onClick=${() => setQuery({ date: next(shown) })}>Day after</button>
         </${PageHead}>
         <${Filters}><${Field} name="date" label="Day" type="date" value=${date} max=${today()} />
-            ${hasRole("admin") && html`<${Field} name="user" label="User" value=${user}
-                hint="everybody" />`}</${Filters}>
+            ${
+                hasRole("admin") &&
+                html`<${Field} name="user" label="User" value=${user}
+                hint="everybody" />`
+            }</${Filters}>
         <${Loaded} of=${of} lines=${8}>${(d) => html`<${Figures} d=${d} />
             <${Card} title=${d.title} more=${html`<span class="quiet"><${Moment}
                 at=${d.from} /> to <${Moment} at=${d.to} /></span>`}>
@@ -59,12 +63,21 @@ function Figures({ d: { jobs, crons, ...d } }) {
         <${Stat} name="Late" value=${count(jobs.late)} />
         <${Stat} name="Reclaims" value=${count(d.reclaims)} />
         <${Stat} name="Spent" value=${money(d.uusd)}
-            note=${d.on_demand_uusd > 0 && money(saved) + " (" +
-            percent(saved / d.on_demand_uusd) + ") below on-demand"} />
+            note=${
+                d.on_demand_uusd > 0 &&
+                money(saved) + " (" + percent(saved / d.on_demand_uusd) + ") below on-demand"
+            } />
         <${Stat} name="Cron runs" value=${count(crons.started)}
-            note=${count(crons.ended_well) + " well, " +
-            count(crons.failed) + " failed, " + count(crons.skipped) + " skipped, " +
-                count(crons.late) + " late"} />
+            note=${
+                count(crons.ended_well) +
+                " well, " +
+                count(crons.failed) +
+                " failed, " +
+                count(crons.skipped) +
+                " skipped, " +
+                count(crons.late) +
+                " late"
+            } />
         <${Stat} name="Nodes drained" value=${count(d.drained)} />
         <${Stat} name="Unusual spending" value=${count(d.spend_anomalies)} href="/console/cost" />
     </${Stats}>`;
@@ -83,7 +96,8 @@ function Subscription() {
     const of = useData("/api/v1/digest/subscription");
     const questions = useAsk(of.reload);
     const subscribe = {
-        title: "Mail me the digest", verb: "Subscribe",
+        title: "Mail me the digest",
+        verb: "Subscribe",
         act: (form) => post("/api/v1/digest/subscription", { mail: form.get("mail").trim() }),
         body: html`<p>Each morning belayd mails you what your jobs did. A morning without news has
             no mail.</p>
@@ -91,15 +105,19 @@ function Subscription() {
                 autocomplete="email" /></${FormRow}>`,
     };
     const end = {
-        title: "End the subscription", verb: "End it",
+        title: "End the subscription",
+        verb: "End it",
         act: () => post("/api/v1/digest/subscription", { mail: null }),
         body: html`<p>No further digest is mailed to you. It stays on this page.</p>`,
     };
-    return html`<${Card} title="By mail"><${Loaded} of=${of} lines=${1}>${(d) => (d.mail
-        ? html`<p>It is mailed to ${d.mail}.</p><${AskButton} of=${questions} question=${end}
+    return html`<${Card} title="By mail"><${Loaded} of=${of} lines=${1}>${(d) =>
+        d.mail
+            ? html`<p>It is mailed to ${d.mail}.</p><${AskButton} of=${questions} question=${end}
             label="End the subscription" />`
-        : html`<p>You do not get it by mail.</p>${hasRole("member") &&
-            html`<${AskButton} of=${questions}
-            question=${subscribe} label="Subscribe" />`}`)}
+            : html`<p>You do not get it by mail.</p>${
+                  hasRole("member") &&
+                  html`<${AskButton} of=${questions}
+            question=${subscribe} label="Subscribe" />`
+              }`}
         </${Loaded}>${questions.dialog}</${Card}>`;
 }

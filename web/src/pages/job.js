@@ -59,12 +59,18 @@ function Figures({ d }) {
     const last = job.last_checkpoint;
     return html`<${Stats}>
         <${Stat} name="Submitted" value=${html`<${Ago} at=${job.submitted_at} />`} />
-        ${job.started_at && html`<${Stat} name=${job.state === "ended" ? "Took" : "Since its start"} value=${html`<${Lasted} from=${job.started_at} to=${job.ended_at} />`}
-            note=${job.node && "on " + job.node} />`}
+        ${
+            job.started_at &&
+            html`<${Stat} name=${job.state === "ended" ? "Took" : "Since its start"} value=${html`<${Lasted} from=${job.started_at} to=${job.ended_at} />`}
+            note=${job.node && "on " + job.node} />`
+        }
         <${Stat} name="Reclaims survived" value=${count(job.reclaims)} note=${job.lost_ms > 0 ? duration(job.lost_ms) + " done again" : job.attempts > 1 && "nothing done again"} />
         <${Stat} name="Cost" value=${money(job.cost_uusd)} note=${saved !== null && percent(saved) + " below on-demand"} />
-        ${job.progress !== null && html`<${Stat} name="Progress" value=${count(job.progress) + (job.progress_total ? " of " + count(job.progress_total) : "")}
-            note=${job.progress_total && percent(job.progress / job.progress_total)} />`}
+        ${
+            job.progress !== null &&
+            html`<${Stat} name="Progress" value=${count(job.progress) + (job.progress_total ? " of " + count(job.progress_total) : "")}
+            note=${job.progress_total && percent(job.progress / job.progress_total)} />`
+        }
         ${last && html`<${Stat} name="Last checkpoint" value=${html`<${Ago} at=${last.saved_at} />`} note=${bytes(last.bytes)} />`}
     </${Stats}>`;
 }
@@ -72,10 +78,22 @@ function Figures({ d }) {
 const attemptColumns = [
     { name: "Attempt", cell: (a) => a.attempt + (a.rank ? " rank " + a.rank : "") },
     { name: "Node", cell: (a) => html`<a href=${"/console/nodes/" + a.node}>${a.node}</a>` },
-    { name: "End", cell: (a) => (a.end ? html`<${Badge} word=${a.end} />` : html`<${Badge} word=${a.state} />`) },
+    {
+        name: "End",
+        cell: (a) =>
+            a.end ? html`<${Badge} word=${a.end} />` : html`<${Badge} word=${a.state} />`,
+    },
     { name: "Began", cell: (a) => html`<${Moment} at=${a.started_at || a.assigned_at} />` },
-    { name: "Ran", cell: (a) => (a.started_at ? html`<${Lasted} from=${a.started_at} to=${a.ended_at} />` : NONE), number: true },
-    { name: "Resumed from", cell: (a) => (a.restored ? a.restored.attempt + "." + a.restored.sequence : "the start") },
+    {
+        name: "Ran",
+        cell: (a) =>
+            a.started_at ? html`<${Lasted} from=${a.started_at} to=${a.ended_at} />` : NONE,
+        number: true,
+    },
+    {
+        name: "Resumed from",
+        cell: (a) => (a.restored ? a.restored.attempt + "." + a.restored.sequence : "the start"),
+    },
     { name: "Restore", cell: (a) => (a.restored ? duration(a.restore_ms) : NONE), number: true },
     { name: "Price", cell: (a) => rate(a.price_uusd_h), number: true },
     { name: "Memory, most", cell: (a) => bytes(a.memory_peak_bytes), number: true },
@@ -88,9 +106,16 @@ function pixelMs(job) {
 }
 
 function Attempts({ d }) {
-    const events = useData("/api/v1/jobs/" + d.job.id + "/events?tail=500", { on: ["event"], concerns: (e) => !e || e.job === d.job.id });
+    const events = useData("/api/v1/jobs/" + d.job.id + "/events?tail=500", {
+        on: ["event"],
+        concerns: (e) => !e || e.job === d.job.id,
+    });
     const now = useNow(pixelMs(d.job));
-    const line = timeline(d, events.data ? events.data.events : [], d.job.state === "ended" ? Date.parse(d.job.ended_at) : now);
+    const line = timeline(
+        d,
+        events.data ? events.data.events : [],
+        d.job.state === "ended" ? Date.parse(d.job.ended_at) : now,
+    );
     return html`<${Card} title="Attempts">
         <${Gantt} line=${line} describe=${(row, span) => costOf(d, row, span)} />
         <${Table} caption="Attempts" columns=${attemptColumns} rows=${d.attempts} rowKey=${(a) => a.attempt + "." + a.rank} /></${Card}>`;
@@ -119,17 +144,41 @@ function Checkpoints({ d }) {
 function Asked({ d }) {
     const { job, spec } = d;
     const rows = [
-        ["CPUs, GPUs, memory", count(job.cpus) + ", " + count(job.gpus) + (job.gpu_model ? " × " + job.gpu_model : "") + ", " + (job.memory_mib ? mebibytes(job.memory_mib) : "any")],
-        job.nodes > 1 && ["Nodes", job.nodes_min < job.nodes ? job.nodes_min + " to " + job.nodes : job.nodes],
+        [
+            "CPUs, GPUs, memory",
+            count(job.cpus) +
+                ", " +
+                count(job.gpus) +
+                (job.gpu_model ? " × " + job.gpu_model : "") +
+                ", " +
+                (job.memory_mib ? mebibytes(job.memory_mib) : "any"),
+        ],
+        job.nodes > 1 && [
+            "Nodes",
+            job.nodes_min < job.nodes ? job.nodes_min + " to " + job.nodes : job.nodes,
+        ],
         ["Pool, market", (job.pool || "any") + ", " + job.market],
         ["Time limit", job.time_limit_ms ? duration(job.time_limit_ms) : "none"],
         job.finish_by && ["Finish by", html`<${Moment} at=${job.finish_by} />`],
         job.qos && ["QOS", job.qos],
-        ["Checkpoints", job.checkpoint.method + (job.checkpoint.every_ms ? ", every " + duration(job.checkpoint.every_ms) : "")],
+        [
+            "Checkpoints",
+            job.checkpoint.method +
+                (job.checkpoint.every_ms ? ", every " + duration(job.checkpoint.every_ms) : ""),
+        ],
         job.max_uusd && ["Most it may cost", money(job.max_uusd)],
         job.constraint && ["Features", job.constraint],
-        spec && Object.keys(spec.labels || {}).length > 0 && ["Labels", Object.entries(spec.labels).map(([k, v]) => k + "=" + v).join(", ")],
-        d.depends.length > 0 && ["Depends on", d.depends.map((x) => x.kind + ":" + (x.job || "") + " (" + x.state + ")").join(", ")],
+        spec &&
+            Object.keys(spec.labels || {}).length > 0 && [
+                "Labels",
+                Object.entries(spec.labels)
+                    .map(([k, v]) => k + "=" + v)
+                    .join(", "),
+            ],
+        d.depends.length > 0 && [
+            "Depends on",
+            d.depends.map((x) => x.kind + ":" + (x.job || "") + " (" + x.state + ")").join(", "),
+        ],
         spec && ["Directory", html`<code>${spec.cwd}</code>`],
     ].filter(Boolean);
     return html`<${Card} title="What it asked for">
@@ -138,7 +187,12 @@ function Asked({ d }) {
 }
 
 function Events({ job }) {
-    const events = useData("/api/v1/jobs/" + job.id + "/events?tail=100", { on: ["event"], concerns: (e) => !e || e.job === job.id });
-    return html`<${Card} title="Events"><${Loaded} of=${events}>${(d) => html`<ol class="events events-tall" tabindex="0" aria-label="Events">
+    const events = useData("/api/v1/jobs/" + job.id + "/events?tail=100", {
+        on: ["event"],
+        concerns: (e) => !e || e.job === job.id,
+    });
+    return html`<${Card} title="Events"><${Loaded} of=${events}>${(
+        d,
+    ) => html`<ol class="events events-tall" tabindex="0" aria-label="Events">
         ${[...d.events].reverse().map((e) => html`<li key=${e.id}><${Moment} at=${e.at} /> <b>${e.kind}</b> ${e.text}</li>`)}</ol>`}</${Loaded}></${Card}>`;
 }

@@ -16,7 +16,17 @@ import { subscribe } from "../stream.js";
 const PAGE = 200;
 const REFRESH_MS = 1000;
 const ROW_PX = 37; // of .table-long td in table.css
-const STATES = ["active", "pending", "running", "ended", "succeeded", "failed", "cancelled", "timeout", "all"];
+const STATES = [
+    "active",
+    "pending",
+    "running",
+    "ended",
+    "succeeded",
+    "failed",
+    "cancelled",
+    "timeout",
+    "all",
+];
 const SORTS = { newest: "newest first", oldest: "oldest first", ended: "last ended first" };
 
 const columns = [
@@ -24,10 +34,29 @@ const columns = [
     { name: "Name", cell: (j) => html`<${JobName} job=${j} />`, size: 150 },
     { name: "User", cell: (j) => j.user, size: 90 },
     { name: "State", cell: (j) => html`<${JobState} job=${j} />`, size: 120 },
-    { name: "Where, or why", cell: (j) => html`<span class="clip" title=${where(j)}>${where(j)}</span>`, wide: true },
-    { name: "Submitted", cell: (j) => html`<${Ago} at=${j.submitted_at} />`, number: true, size: 105 },
-    { name: "Ran", cell: (j) => html`<${Lasted} from=${j.started_at} to=${j.ended_at} />`, number: true, size: 110 },
-    { name: "Reclaims", cell: (j) => (j.reclaims ? count(j.reclaims) : ""), number: true, size: 75 },
+    {
+        name: "Where, or why",
+        cell: (j) => html`<span class="clip" title=${where(j)}>${where(j)}</span>`,
+        wide: true,
+    },
+    {
+        name: "Submitted",
+        cell: (j) => html`<${Ago} at=${j.submitted_at} />`,
+        number: true,
+        size: 105,
+    },
+    {
+        name: "Ran",
+        cell: (j) => html`<${Lasted} from=${j.started_at} to=${j.ended_at} />`,
+        number: true,
+        size: 110,
+    },
+    {
+        name: "Reclaims",
+        cell: (j) => (j.reclaims ? count(j.reclaims) : ""),
+        number: true,
+        size: 75,
+    },
     { name: "Cost", cell: (j) => money(j.cost_uusd), number: true, size: 90 },
 ];
 
@@ -37,8 +66,13 @@ function where(j) {
 
 export function Jobs({ query }) {
     const filter = {
-        state: query.get("state") || "active", user: query.get("user"), team: query.get("team"),
-        pool: query.get("pool"), name: query.get("name"), label: query.get("label"), sort: query.get("sort"),
+        state: query.get("state") || "active",
+        user: query.get("user"),
+        team: query.get("team"),
+        pool: query.get("pool"),
+        name: query.get("name"),
+        label: query.get("label"),
+        sort: query.get("sort"),
     };
     const list = useJobs(withQuery("/api/v1/jobs", { ...filter, limit: PAGE, why: 1 }));
     return html`<${PageHead} title="Jobs"
@@ -47,11 +81,22 @@ export function Jobs({ query }) {
         <${Filters} filter=${filter} />
         ${list.error && html`<${Failure} error=${list.error} retry=${list.reload} />`}
         ${!list.jobs && !list.error && html`<${Loading} lines=${8} />`}
-        ${list.jobs && list.jobs.length === 0 && html`<${Empty} title="No job is like that">
-            ${filter.state === "active" ? html`Ended jobs are in <a href="/console/jobs?state=all">all jobs</a>.`
-                : "Remove a filter to see more."}</${Empty}>`}
-        ${list.jobs && list.jobs.length > 0 && html`<${LongTable} caption="Jobs" columns=${columns} rows=${list.jobs}
-            rowKey=${(j) => j.id} rowHeight=${ROW_PX} onEnd=${list.more} />`}`;
+        ${
+            list.jobs &&
+            list.jobs.length === 0 &&
+            html`<${Empty} title="No job is like that">
+            ${
+                filter.state === "active"
+                    ? html`Ended jobs are in <a href="/console/jobs?state=all">all jobs</a>.`
+                    : "Remove a filter to see more."
+            }</${Empty}>`
+        }
+        ${
+            list.jobs &&
+            list.jobs.length > 0 &&
+            html`<${LongTable} caption="Jobs" columns=${columns} rows=${list.jobs}
+            rowKey=${(j) => j.id} rowHeight=${ROW_PX} onEnd=${list.more} />`
+        }`;
 }
 
 /** The list of a filter, as far as it has been read: {jobs: null before that, next, error, more, reload} */
@@ -62,23 +107,41 @@ function useJobs(path) {
         list.current = new JobList(path, () => redraw((n) => n + 1));
     useEffect(() => list.current.open(), [path]);
     const { jobs, next, error } = list.current;
-    return { jobs, next, error, more: () => list.current.more(), reload: () => list.current.refresh() };
+    return {
+        jobs,
+        next,
+        error,
+        more: () => list.current.more(),
+        reload: () => list.current.refresh(),
+    };
 }
 
 /** Pages of the list one after the other; the first is read again when jobs change. */
 class JobList {
     constructor(path, changed) {
-        Object.assign(this, { path, changed, jobs: null, next: null, error: null, busy: false, again: false, timer: 0, closed: false });
+        Object.assign(this, {
+            path,
+            changed,
+            jobs: null,
+            next: null,
+            error: null,
+            busy: false,
+            again: false,
+            timer: 0,
+            closed: false,
+        });
     }
 
     /** Returns the function that closes it. */
     open() {
         this.refresh();
         const stop = subscribe(["job"], () => {
-            this.timer = this.timer || setTimeout(() => {
-                this.timer = 0;
-                this.refresh();
-            }, REFRESH_MS);
+            this.timer =
+                this.timer ||
+                setTimeout(() => {
+                    this.timer = 0;
+                    this.refresh();
+                }, REFRESH_MS);
         });
         return () => {
             this.closed = true;
@@ -97,8 +160,7 @@ class JobList {
     }
 
     more() {
-        if (!this.next)
-            return;
+        if (!this.next) return;
         this.read(this.path + "&before=" + this.next, (page) => {
             this.next = page.next;
             this.jobs = joined(this.jobs, page, true);
@@ -106,8 +168,7 @@ class JobList {
     }
 
     async read(path, take) {
-        if (this.busy)
-            return;
+        if (this.busy) return;
         this.busy = true;
         try {
             take(await get(path));
@@ -116,24 +177,22 @@ class JobList {
             this.error = error;
         }
         this.busy = false;
-        if (this.closed)
-            return;
+        if (this.closed) return;
         this.changed();
-        if (this.again)
-            this.refresh();
+        if (this.again) this.refresh();
     }
 }
 
 /** The first page is read anew in front of the further ones, which keep what is not on it. */
 export function joined(old, page, isNext) {
     const fresh = new Set(page.jobs.map((j) => j.id));
-    if (isNext)
-        return [...old.filter((j) => !fresh.has(j.id)), ...page.jobs];
-    if (!page.next)
-        return page.jobs;
+    if (isNext) return [...old.filter((j) => !fresh.has(j.id)), ...page.jobs];
+    if (!page.next) return page.jobs;
     const last = page.jobs[page.jobs.length - 1].id;
     const at = old.findIndex((j) => j.id === last);
-    return at < 0 ? page.jobs : [...page.jobs, ...old.slice(at + 1).filter((j) => !fresh.has(j.id))];
+    return at < 0
+        ? page.jobs
+        : [...page.jobs, ...old.slice(at + 1).filter((j) => !fresh.has(j.id))];
 }
 
 function Filters({ filter }) {
@@ -146,7 +205,9 @@ function Filters({ filter }) {
         ${field("user", "User")} ${field("team", "Team")} ${field("pool", "Pool")}
         ${field("name", "Name", "train*")} ${field("label", "Label", "NAME=VALUE")}
         <label>Order <select name="sort" onChange=${change("sort")}>
-            ${Object.entries(SORTS).map(([value, text]) => html`<option value=${value === "newest" ? "" : value}
-                selected=${value === (filter.sort || "newest")}>${text}</option>`)}</select></label>
+            ${Object.entries(SORTS).map(
+                ([value, text]) => html`<option value=${value === "newest" ? "" : value}
+                selected=${value === (filter.sort || "newest")}>${text}</option>`,
+            )}</select></label>
     </form>`;
 }

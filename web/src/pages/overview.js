@@ -30,8 +30,12 @@ function monthStart() {
 
 function Figures({ s }) {
     const saved = s.on_demand_uusd_h > 0 ? 1 - s.uusd_h / s.on_demand_uusd_h : null;
-    const nodes = [s.coming && count(s.coming) + " coming", s.nodes.noticed && count(s.nodes.noticed) + " with notice",
-        s.nodes.draining && count(s.nodes.draining) + " draining", s.nodes.lost && count(s.nodes.lost) + " lost"];
+    const nodes = [
+        s.coming && count(s.coming) + " coming",
+        s.nodes.noticed && count(s.nodes.noticed) + " with notice",
+        s.nodes.draining && count(s.nodes.draining) + " draining",
+        s.nodes.lost && count(s.nodes.lost) + " lost",
+    ];
     return html`<${Stats}>
         <${Stat} name="Running" value=${count(s.jobs.running)} href="/console/jobs?state=running" />
         <${Stat} name="Waiting" value=${count(s.jobs.pending)} href="/console/jobs?state=pending"
@@ -56,7 +60,9 @@ const runningColumns = [
 function Running() {
     const jobs = useData("/api/v1/jobs?state=running&limit=8", { on: ["job"] });
     return html`<${Card} title="Running" more=${html`<a href="/console/jobs?state=running">All</a>`}>
-        <${Loaded} of=${jobs}>${(d) => html`<${Table} caption="Running jobs" columns=${runningColumns} rows=${d.jobs}
+        <${Loaded} of=${jobs}>${(
+            d,
+        ) => html`<${Table} caption="Running jobs" columns=${runningColumns} rows=${d.jobs}
             rowKey=${(j) => j.id} empty=${html`<${Empty} title="No job runs" />`} />`}</${Loaded}></${Card}>`;
 }
 
@@ -70,7 +76,9 @@ const waitingColumns = [
 function Waiting() {
     const jobs = useData("/api/v1/jobs?state=pending&limit=8&why=1", { on: ["job", "node"] });
     return html`<${Card} title="Waiting" more=${html`<a href="/console/jobs?state=pending">All</a>`}>
-        <${Loaded} of=${jobs}>${(d) => html`<${Table} caption="Waiting jobs" columns=${waitingColumns} rows=${d.jobs}
+        <${Loaded} of=${jobs}>${(
+            d,
+        ) => html`<${Table} caption="Waiting jobs" columns=${waitingColumns} rows=${d.jobs}
             rowKey=${(j) => j.id} empty=${html`<${Empty} title="No job waits" />`} />`}</${Loaded}></${Card}>`;
 }
 
@@ -98,20 +106,40 @@ function Reclaims() {
     const events = useData("/api/v1/events?tail=500", { on: ["event"] });
     return html`<${Card} title="Reclaims">
         <${Loaded} of=${events}>${(d) => {
-            const shown = d.events.filter((e) => RECLAIM_KINDS.includes(e.kind)).reverse().slice(0, 8);
-            return shown.length === 0 ? html`<${Empty} title="No reclaims of late" />`
-                : html`<ol class="events">${shown.map((e) => html`<li key=${e.id}>
+            const shown = d.events
+                .filter((e) => RECLAIM_KINDS.includes(e.kind))
+                .reverse()
+                .slice(0, 8);
+            return shown.length === 0
+                ? html`<${Empty} title="No reclaims of late" />`
+                : html`<ol class="events">${shown.map(
+                      (e) => html`<li key=${e.id}>
                     <${Moment} at=${e.at} /> <b>${e.kind}</b> ${e.ref && html`<a href=${"/console/jobs/" + e.job}>job ${e.ref}</a>`}
-                    <span> ${e.text}</span></li>`)}</ol>`;
+                    <span> ${e.text}</span></li>`,
+                  )}</ol>`;
         }}</${Loaded}></${Card}>`;
 }
 
 const poolColumns = [
     { name: "Pool", cell: (p) => html`<a href="/console/pools">${p.pool}</a>`, wide: true },
     { name: "Jobs", cell: (p) => count(p.jobs), number: true },
-    { name: "Nodes", cell: (p) => count(p.nodes.up) + (p.coming ? " + " + p.coming : ""), number: true },
-    { name: "CPUs", cell: (p) => html`<${Meter} name="CPUs in use" used=${p.cpus.used} total=${p.cpus.total} />` },
-    { name: "GPUs", cell: (p) => (p.gpus.total ? html`<${Meter} name="GPUs in use" used=${p.gpus.used} total=${p.gpus.total} />` : "") },
+    {
+        name: "Nodes",
+        cell: (p) => count(p.nodes.up) + (p.coming ? " + " + p.coming : ""),
+        number: true,
+    },
+    {
+        name: "CPUs",
+        cell: (p) =>
+            html`<${Meter} name="CPUs in use" used=${p.cpus.used} total=${p.cpus.total} />`,
+    },
+    {
+        name: "GPUs",
+        cell: (p) =>
+            p.gpus.total
+                ? html`<${Meter} name="GPUs in use" used=${p.gpus.used} total=${p.gpus.total} />`
+                : "",
+    },
     { name: "Cost", cell: (p) => rate(p.uusd_h), number: true },
 ];
 

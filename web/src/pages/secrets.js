@@ -20,8 +20,11 @@ export function Secrets({ user }) {
     const questions = useAsk(secrets.reload);
     return html`<${PageHead} title="Secrets"
         note="Passwords and keys that jobs get as files or environment; values are never shown">
-            ${hasRole("member") && html`<${AskButton} of=${questions}
-                question=${setQuestion(user, null)} label="New secret" />`}
+            ${
+                hasRole("member") &&
+                html`<${AskButton} of=${questions}
+                question=${setQuestion(user, null)} label="New secret" />`
+            }
         </${PageHead}>
         ${questions.dialog}
         <${Loaded} of=${secrets}>${(d) =>
@@ -38,18 +41,29 @@ function columnsOf(user, questions) {
         { name: "Name", cell: (s) => html`<b>${s.name}</b>` },
         { name: "Owner", cell: (s) => s.owner },
         { name: "Size", cell: (s) => bytes(s.bytes), number: true },
-        { name: "Set", cell: (s) => html`<${Moment} at=${s.set_at} />${s.set_by !== s.owner &&
-            " by " + s.set_by}` },
-        { name: "Also for", cell: (s) => (s.grants.length > 0 ? s.grants.join(", ") :
-            "its owner only"), wide: true },
-        { name: "Actions", cell: (s) => may(s) && html`<span class="row-actions">
+        {
+            name: "Set",
+            cell: (s) =>
+                html`<${Moment} at=${s.set_at} />${s.set_by !== s.owner && " by " + s.set_by}`,
+        },
+        {
+            name: "Also for",
+            cell: (s) => (s.grants.length > 0 ? s.grants.join(", ") : "its owner only"),
+            wide: true,
+        },
+        {
+            name: "Actions",
+            cell: (s) =>
+                may(s) &&
+                html`<span class="row-actions">
             <${AskButton} of=${questions} question=${setQuestion(user, s)} label="Replace"
                 name=${"Replace " + s.name} />
             <${AskButton} of=${questions} question=${grantQuestion(user, s)} label="Share"
                 name=${"Share " + s.name} />
             <${AskButton} of=${questions} question=${removeQuestion(user, s)} label="Remove"
                 name=${"Remove " + s.name} />
-        </span>` },
+        </span>`,
+        },
     ];
 }
 
@@ -61,21 +75,31 @@ function named(user, name, owner) {
 /** @param s the secret whose value is replaced; null for a new one */
 function setQuestion(user, s) {
     return {
-        title: s ? "Replace the value of " + s.name : "New secret", verb: s ? "Replace" : "Set",
+        title: s ? "Replace the value of " + s.name : "New secret",
+        verb: s ? "Replace" : "Set",
         act: (form) => {
             const owner = s ? s.owner : (form.get("owner") || "").trim() || user.user;
             const name = s ? s.name : form.get("name").trim();
-            return post("/api/v1/secrets", { ...named(user, name, owner),
-                value: form.get("value") });
+            return post("/api/v1/secrets", {
+                ...named(user, name, owner),
+                value: form.get("value"),
+            });
         },
         body: html`
-            ${s ? html`<p>Jobs that start from now on get the new value.</p>` : html`
+            ${
+                s
+                    ? html`<p>Jobs that start from now on get the new value.</p>`
+                    : html`
                 <${FormRow} label="Name"><input name="name" required maxlength="63"
                     autocomplete="off"
                     pattern="[A-Za-z0-9._\\-]+"
                     title="letters, digits, '.', '_' and '-'" /></${FormRow}>
-                ${hasRole("admin") && html`<${FormRow} label="Owner" hint="you, if it is empty">
-                    <input name="owner" maxlength="63" autocomplete="off" /></${FormRow}>`}`}
+                ${
+                    hasRole("admin") &&
+                    html`<${FormRow} label="Owner" hint="you, if it is empty">
+                    <input name="owner" maxlength="63" autocomplete="off" /></${FormRow}>`
+                }`
+            }
             <${FormRow} label="Value"
                 hint="8 bytes to 64 KiB, exactly as it is here; stored encrypted, never shown">
                 <textarea name="value" class="mono masked" rows="4" required minlength="8"
@@ -90,11 +114,13 @@ function words(text) {
 
 function grantQuestion(user, s) {
     return {
-        title: "Who may use " + s.name, verb: "Change",
+        title: "Who may use " + s.name,
+        verb: "Change",
         act: (form) => {
             const wanted = words(form.get("grants"));
             return post("/api/v1/secrets/grant", {
-                ...named(user, s.name, s.owner), add: wanted.filter((g) => !s.grants.includes(g)),
+                ...named(user, s.name, s.owner),
+                add: wanted.filter((g) => !s.grants.includes(g)),
                 remove: s.grants.filter((g) => !wanted.includes(g)),
             });
         },
@@ -111,7 +137,9 @@ function grantQuestion(user, s) {
 
 function removeQuestion(user, s) {
     return {
-        title: "Remove " + s.name, verb: "Remove", danger: true,
+        title: "Remove " + s.name,
+        verb: "Remove",
+        danger: true,
         act: () => post("/api/v1/secrets/remove", named(user, s.name, s.owner)),
         body: html`<p>Jobs that run keep the value that they got. The next attempt of a job that
             names it fails, and says so.</p>`,

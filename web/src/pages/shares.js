@@ -11,7 +11,8 @@ import { Meter } from "../parts/stat.js";
 import { Table } from "../parts/table.js";
 
 export function Shares({ query }) {
-    const user = query.get("user") || "", team = query.get("team") || "";
+    const user = query.get("user") || "",
+        team = query.get("team") || "";
     const shares = useData("/api/v1/shares", { on: ["summary", "job"] });
     const quotas = useData("/api/v1/quotas", { on: ["summary", "job"] });
     const shown = (row) => (!team || row.team === team) && (!user || row.user === user);
@@ -29,8 +30,9 @@ export function Shares({ query }) {
                 empty=${none} />`}</${Loaded}></${Card}>
         <${Card} title="Limits"><${Loaded} of=${quotas}>${(d) =>
             html`<${Table} caption="Limits of teams and users"
-            columns=${limitColumns} rows=${d.quotas.filter((q) => (!team || q.team === team) &&
-                (!user || q.user === user))}
+            columns=${limitColumns} rows=${d.quotas.filter(
+                (q) => (!team || q.team === team) && (!user || q.user === user),
+            )}
             rowKey=${(q) => q.team + "/" + q.user} empty=${none} />`}</${Loaded}></${Card}>`;
 }
 
@@ -44,8 +46,10 @@ export function teamsOf(shares) {
     for (const s of shares) {
         const team = teams.get(s.team) || { ...s, users: 0, cpus: 0, pending: 0, running: 0 };
         teams.set(s.team, {
-            ...team, users: team.users + 1, cpus: team.cpus + s.cpus,
-                pending: team.pending + s.pending,
+            ...team,
+            users: team.users + 1,
+            cpus: team.cpus + s.cpus,
+            pending: team.pending + s.pending,
             running: team.running + s.running,
         });
     }
@@ -54,10 +58,13 @@ export function teamsOf(shares) {
 
 /** What a team has used against its share, in words: over 1 it comes later than others. */
 function Standing({ part, share }) {
-    if (part === null || share === null)
-        return html`<span class="quiet">no jobs</span>`;
-    const word = part > 1.1 * share ? "above its share" : part < 0.9 * share ? "below its share" :
-        "at its share";
+    if (part === null || share === null) return html`<span class="quiet">no jobs</span>`;
+    const word =
+        part > 1.1 * share
+            ? "above its share"
+            : part < 0.9 * share
+              ? "below its share"
+              : "at its share";
     return html`<${Badge} word=${word}
         tone=${{ "above its share": "warn", "below its share": "good" }[word]} />`;
 }
@@ -65,42 +72,71 @@ function Standing({ part, share }) {
 const teamName = (t) => t.team || "(no team)";
 
 const teamColumns = [
-    { name: "Team", cell: (t) => html`<a href=${"/console/shares?team=" +
-        encodeURIComponent(t.team)}>${teamName(t)}</a>` },
-    { name: "Shares", cell: (t) => count(t.team_shares) +
-        (t.share === null ? "" : ", " + percent(t.share)), number: true },
-    { name: "Part of the use", cell: (t) =>
-        html`${percent(t.part)} ${t.part !== null && html`<${Meter}
-        name=${"Part of the use of " + teamName(t)} used=${t.part} total=${1} />`}`, wide: true },
+    {
+        name: "Team",
+        cell: (t) =>
+            html`<a href=${
+                "/console/shares?team=" + encodeURIComponent(t.team)
+            }>${teamName(t)}</a>`,
+    },
+    {
+        name: "Shares",
+        cell: (t) => count(t.team_shares) + (t.share === null ? "" : ", " + percent(t.share)),
+        number: true,
+    },
+    {
+        name: "Part of the use",
+        cell: (t) =>
+            html`${percent(t.part)} ${
+                t.part !== null &&
+                html`<${Meter}
+        name=${"Part of the use of " + teamName(t)} used=${t.part} total=${1} />`
+            }`,
+        wide: true,
+    },
     { name: "Standing", cell: (t) => html`<${Standing} part=${t.part} share=${t.share} />` },
     { name: "CPU hours", cell: (t) => count(Math.round(t.team_cpu_hours * 10) / 10), number: true },
     { name: "CPUs now", cell: (t) => count(t.cpus), number: true },
-    { name: "Jobs", cell: (t) => html`<a href=${"/console/jobs?team=" +
-        encodeURIComponent(t.team)}>${count(t.running) +
-        " running, " + count(t.pending) + " waiting"}</a>` },
+    {
+        name: "Jobs",
+        cell: (t) =>
+            html`<a href=${"/console/jobs?team=" + encodeURIComponent(t.team)}>${
+                count(t.running) + " running, " + count(t.pending) + " waiting"
+            }</a>`,
+    },
     { name: "Users", cell: (t) => plural(t.users, "user"), number: true },
 ];
 
 const userColumns = [
-    { name: "User", cell: (s) => html`<a href=${"/console/jobs?user=" +
-        encodeURIComponent(s.user)}>${s.user}</a>` },
+    {
+        name: "User",
+        cell: (s) =>
+            html`<a href=${"/console/jobs?user=" + encodeURIComponent(s.user)}>${s.user}</a>`,
+    },
     { name: "Team", cell: teamName },
     { name: "Shares of the team's", cell: (s) => count(s.shares), number: true },
     { name: "CPU hours", cell: (s) => count(Math.round(s.cpu_hours * 10) / 10), number: true },
-    { name: "Part of the team's", cell: (s) =>
-        (s.team_cpu_hours > 0 ? percent(s.cpu_hours / s.team_cpu_hours) : NONE), number: true },
+    {
+        name: "Part of the team's",
+        cell: (s) => (s.team_cpu_hours > 0 ? percent(s.cpu_hours / s.team_cpu_hours) : NONE),
+        number: true,
+    },
     { name: "CPUs now", cell: (s) => count(s.cpus), number: true },
     { name: "Running", cell: (s) => count(s.running), number: true },
     { name: "Waiting", cell: (s) => count(s.pending), number: true },
-    { name: "Priority from shares", cell: (s) =>
-        (s.fair_ms === 0 ? "none" : duration(Math.abs(s.fair_ms)) +
-        (s.fair_ms > 0 ? " earlier" : " later")), number: true },
+    {
+        name: "Priority from shares",
+        cell: (s) =>
+            s.fair_ms === 0
+                ? "none"
+                : duration(Math.abs(s.fair_ms)) + (s.fair_ms > 0 ? " earlier" : " later"),
+        number: true,
+    },
 ];
 
 /** What is used of a limit. */
 function Limit({ name, used, max, unit = "" }) {
-    if (max === null)
-        return html`${unit}${count(used)} <span class="quiet">no limit</span>`;
+    if (max === null) return html`${unit}${count(used)} <span class="quiet">no limit</span>`;
     const tone = used >= max ? "bad" : used >= 0.8 * max ? "warn" : "good";
     return html`${unit}${count(used)} of ${unit}${count(max)}
         <${Meter} name=${name} used=${used} total=${max} tone=${tone} />`;
@@ -110,17 +146,34 @@ const rounded = (v) => Math.round(v * 100) / 100;
 
 const limitColumns = [
     { name: "Of", cell: (q) => (q.user === null ? html`<b>team ${teamName(q)}</b>` : q.user) },
-    { name: "Running jobs", cell: (q) =>
-        html`<${Limit} name="Running jobs" used=${q.running} max=${q.max_running} />` },
-    { name: "CPUs", cell: (q) => html`<${Limit} name="CPUs" used=${rounded(q.cpus)}
-        max=${q.max_cpus} />` },
-    { name: "Quota of CPUs", cell: (q) => (q.user !== null ? "" : q.quota_cpus === null ?
-        html`<span class="quiet">none</span>`
-        : html`<${Limit} name="Quota of CPUs" used=${rounded(q.cpus)} max=${q.quota_cpus} />`) },
+    {
+        name: "Running jobs",
+        cell: (q) => html`<${Limit} name="Running jobs" used=${q.running} max=${q.max_running} />`,
+    },
+    {
+        name: "CPUs",
+        cell: (q) => html`<${Limit} name="CPUs" used=${rounded(q.cpus)}
+        max=${q.max_cpus} />`,
+    },
+    {
+        name: "Quota of CPUs",
+        cell: (q) =>
+            q.user !== null
+                ? ""
+                : q.quota_cpus === null
+                  ? html`<span class="quiet">none</span>`
+                  : html`<${Limit} name="Quota of CPUs" used=${rounded(q.cpus)} max=${q.quota_cpus} />`,
+    },
     { name: "GPUs", cell: (q) => html`<${Limit} name="GPUs" used=${q.gpus} max=${q.max_gpus} />` },
-    { name: "Dollars an hour", cell: (q) =>
-        html`<${Limit} name="Dollars an hour" unit="$" used=${rounded(q.usd_per_hour)}
-        max=${q.max_usd_per_hour} />` },
-    { name: "Jobs in the queue", cell: (q) =>
-        html`<${Limit} name="Jobs in the queue" used=${q.submitted} max=${q.max_submitted} />` },
+    {
+        name: "Dollars an hour",
+        cell: (q) =>
+            html`<${Limit} name="Dollars an hour" unit="$" used=${rounded(q.usd_per_hour)}
+        max=${q.max_usd_per_hour} />`,
+    },
+    {
+        name: "Jobs in the queue",
+        cell: (q) =>
+            html`<${Limit} name="Jobs in the queue" used=${q.submitted} max=${q.max_submitted} />`,
+    },
 ];

@@ -44,11 +44,20 @@ export function SignIn({ next }) {
     };
     return html`<main class="alone sign-in">
         <h1>belay</h1>
-        ${error && html`<div class="notice notice-bad" role="alert"><p>${error.message}</p>
-            ${error.status === 409 && html`<button type="button" onClick=${() => attempt(afterSignOut)}>
-                Sign the other user out, and go on</button>`}</div>`}
-        ${methods.oidc && html`<p><a class="button button-main" href=${"/login?next=" + encodeURIComponent(target)}>
-            Sign in with your organisation</a></p>`}
+        ${
+            error &&
+            html`<div class="notice notice-bad" role="alert"><p>${error.message}</p>
+            ${
+                error.status === 409 &&
+                html`<button type="button" onClick=${() => attempt(afterSignOut)}>
+                Sign the other user out, and go on</button>`
+            }</div>`
+        }
+        ${
+            methods.oidc &&
+            html`<p><a class="button button-main" href=${"/login?next=" + encodeURIComponent(target)}>
+            Sign in with your organisation</a></p>`
+        }
         <form onSubmit=${byToken}>
             <label for="token">Token</label>
             <input id="token" name="token" type="password" autocomplete="off" required maxlength="200" />

@@ -32,8 +32,7 @@ function Form({ schema }) {
         return specOf([...common, ...more], texts, texts);
     };
     useEffect(() => {
-        if (edits === 0)
-            return undefined;
+        if (edits === 0) return undefined;
         const timer = setTimeout(async () => {
             try {
                 setChecked({ estimate: await post("/api/v1/jobs/estimate", read()), error: null });
@@ -68,16 +67,23 @@ function Form({ schema }) {
 function Script() {
     const [text, setText] = useState(EXAMPLE);
     const indent = (event) => {
-        if (event.key !== "Tab" || event.shiftKey || !event.altKey)
-            return; // Tab moves on, for the keyboard's users
+        if (event.key !== "Tab" || event.shiftKey || !event.altKey) return; // Tab moves on, for the keyboard's users
         event.preventDefault();
-        event.target.setRangeText("    ", event.target.selectionStart, event.target.selectionEnd, "end");
+        event.target.setRangeText(
+            "    ",
+            event.target.selectionStart,
+            event.target.selectionEnd,
+            "end",
+        );
     };
     return html`<label class="sr-only" for="script">Script</label>
         <textarea id="script" name="script" class="editor" rows="14" required spellcheck="false" autocapitalize="off" autocomplete="off"
             defaultValue=${EXAMPLE} onInput=${(e) => setText(e.target.value)} onKeyDown=${indent}></textarea>
-        ${hasDirectives(text) && html`<p class="notice notice-warn" role="status">Lines #BELAY and #SBATCH are comments here: set the options below, or
-            use <code>belay submit</code>, which reads them.</p>`}
+        ${
+            hasDirectives(text) &&
+            html`<p class="notice notice-warn" role="status">Lines #BELAY and #SBATCH are comments here: set the options below, or
+            use <code>belay submit</code>, which reads them.</p>`
+        }
         <div class="form"><label>Directory on the nodes
             <input name="cwd" required pattern="/.*" defaultValue=${localStorage.getItem(CWD_KEY) || "/tmp"} maxlength="4000" /></label>
         <label>Labels, for bills: NAME=VALUE a line <textarea name="labels" rows="2" spellcheck="false"></textarea></label>
@@ -85,11 +91,15 @@ function Script() {
 }
 
 function Field({ f }) {
-    const id = "field-" + f.path.replace(".", "-"), about = id + "-about";
+    const id = "field-" + f.path.replace(".", "-"),
+        about = id + "-about";
     const shared = { id, name: f.path, "aria-describedby": about };
-    const control = f.type === "choice" ? html`<select ...${shared}>${f.choices.map((c) => html`<option selected=${c === f.initial}>${c}</option>`)}</select>`
-        : f.type === "flag" ? html`<input type="checkbox" ...${shared} />`
-            : html`<input ...${shared} type=${f.type} min=${f.min} max=${f.max} maxlength=${f.maxLength} placeholder=${f.hint} defaultValue=${f.initial} autocomplete="off" />`;
+    const control =
+        f.type === "choice"
+            ? html`<select ...${shared}>${f.choices.map((c) => html`<option selected=${c === f.initial}>${c}</option>`)}</select>`
+            : f.type === "flag"
+              ? html`<input type="checkbox" ...${shared} />`
+              : html`<input ...${shared} type=${f.type} min=${f.min} max=${f.max} maxlength=${f.maxLength} placeholder=${f.hint} defaultValue=${f.initial} autocomplete="off" />`;
     return html`<div class="field"><label for=${id}>${f.label}</label>${control}<span id=${about} class="hint">${f.about}</span></div>`;
 }
 

@@ -11,12 +11,13 @@ export function useAsk(done) {
     const [asked, setAsked] = useState(null);
     const close = (isDone) => {
         setAsked(null);
-        if (isDone && done)
-            done();
+        if (isDone && done) done();
     };
     const { body, ...rest } = asked || {};
-    return { ask: setAsked, dialog: asked &&
-        html`<${Ask} ...${rest} close=${close}>${body}</${Ask}>` };
+    return {
+        ask: setAsked,
+        dialog: asked && html`<${Ask} ...${rest} close=${close}>${body}</${Ask}>`,
+    };
 }
 
 /** A button that opens a question; `of` is useAsk's result. */

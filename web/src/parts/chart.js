@@ -26,23 +26,34 @@ export function colour(name) {
  * @param range [from ms, to ms] of the time axis; may be left out
  * @param marks [{at: ms, name}] vertical lines
  */
-export function Chart({ name, times, series, format, kind = "line", range, marks = [], height = 220 }) {
+export function Chart({
+    name,
+    times,
+    series,
+    format,
+    kind = "line",
+    range,
+    marks = [],
+    height = 220,
+}) {
     const box = useRef(null);
     useEffect(() => {
         let plot = null;
         const draw = () => {
-            if (plot)
-                plot.destroy();
+            if (plot) plot.destroy();
             const width = Math.max(200, box.current.clientWidth);
             const o = options({ series, format, kind, range, marks, width, height });
-            plot = new uPlot(o, [times.map((t) => t / 1000), ...columns(series, kind)], box.current);
+            plot = new uPlot(
+                o,
+                [times.map((t) => t / 1000), ...columns(series, kind)],
+                box.current,
+            );
         };
         draw();
         const dark = matchMedia("(prefers-color-scheme: dark)");
         const resized = new ResizeObserver(() => {
             const width = Math.max(200, box.current.clientWidth);
-            if (width !== plot.width)
-                plot.setSize({ width, height });
+            if (width !== plot.width) plot.setSize({ width, height });
         });
         resized.observe(box.current);
         dark.addEventListener("change", draw);
@@ -63,14 +74,17 @@ export function Chart({ name, times, series, format, kind = "line", range, marks
 }
 
 function colourOf(series, i) {
-    return series.colour || "--series-" + (1 + i % SERIES_COLOURS);
+    return series.colour || "--series-" + (1 + (i % SERIES_COLOURS));
 }
 
 function Legend({ series }) {
-    if (series.length < 2)
-        return null;
-    return html`<ul class="legend">${series.filter((s) => s.name).map((s, i) => html`<li key=${s.name}>
-        <span class="legend-mark" style=${{ background: "var(" + colourOf(s, i) + ")" }}></span>${s.name}</li>`)}</ul>`;
+    if (series.length < 2) return null;
+    return html`<ul class="legend">${series
+        .filter((s) => s.name)
+        .map(
+            (s, i) => html`<li key=${s.name}>
+        <span class="legend-mark" style=${{ background: "var(" + colourOf(s, i) + ")" }}></span>${s.name}</li>`,
+        )}</ul>`;
 }
 
 function DataTable({ name, times, series, format }) {
@@ -78,41 +92,73 @@ function DataTable({ name, times, series, format }) {
     return html`<div class="table-box table-data" tabindex="0" role="region" aria-label=${name}><table class="table">
         <caption class="sr-only">${name}</caption>
         <thead><tr><th scope="col">Time</th>${named.map((s) => html`<th scope="col" class="number">${s.name}</th>`)}</tr></thead>
-        <tbody>${times.map((t, i) => html`<tr><th scope="row">${absolute(t)}</th>
-            ${named.map((s) => html`<td class="number">${format(s.values[i])}</td>`)}</tr>`)}</tbody></table></div>`;
+        <tbody>${times.map(
+            (t, i) => html`<tr><th scope="row">${absolute(t)}</th>
+            ${named.map((s) => html`<td class="number">${format(s.values[i])}</td>`)}</tr>`,
+        )}</tbody></table></div>`;
 }
 
 /** Values as they are drawn: bars of the later series stand on those before them. */
 export function columns(series, kind) {
-    if (kind !== "bars")
-        return series.map((s) => s.values);
+    if (kind !== "bars") return series.map((s) => s.values);
     const below = series.length ? series[0].values.map(() => 0) : [];
     const sums = series.map((s) => s.values.map((v, i) => (below[i] += v || 0)));
     return sums.reverse(); // the highest is drawn first, the others over it
 }
 
 function options({ series, format, kind, range, marks, width, height }) {
-    const text = colour("--quiet"), line = colour("--line");
-    const axis = { stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "12px system-ui" };
+    const text = colour("--quiet"),
+        line = colour("--line");
+    const axis = {
+        stroke: text,
+        grid: { stroke: line, width: 1 },
+        ticks: { stroke: line, width: 1 },
+        font: "12px system-ui",
+    };
     const drawn = series.map((s, i) => ({ s, stroke: colour(colourOf(s, i)) }));
-    if (kind === "bars")
-        drawn.reverse();
-    const paths = { line: undefined, step: uPlot.paths.stepped({ align: 1 }), bars: uPlot.paths.bars({ size: [0.7, 60] }) }[kind];
+    if (kind === "bars") drawn.reverse();
+    const paths = {
+        line: undefined,
+        step: uPlot.paths.stepped({ align: 1 }),
+        bars: uPlot.paths.bars({ size: [0.7, 60] }),
+    }[kind];
     return {
-        width, height, legend: { show: false }, cursor: { drag: { x: false, y: false } },
-        scales: { x: range ? { range: [range[0] / 1000, range[1] / 1000] } : {}, y: { range: (u, min, max) => [Math.min(0, min), max > 0 ? max * 1.08 : 1] } },
+        width,
+        height,
+        legend: { show: false },
+        cursor: { drag: { x: false, y: false } },
+        scales: {
+            x: range ? { range: [range[0] / 1000, range[1] / 1000] } : {},
+            y: { range: (u, min, max) => [Math.min(0, min), max > 0 ? max * 1.08 : 1] },
+        },
         axes: [axis, { ...axis, size: 72, values: (u, ticks) => ticks.map((v) => format(v)) }],
-        series: [{}, ...drawn.map(({ s, stroke }) => ({
-            stroke, fill: kind === "bars" ? stroke : undefined, width: kind === "bars" ? 0 : 2, dash: s.dash, paths: s.dash ? undefined : paths,
-            points: { show: kind === "line" && s.values.length < 60 && !s.dash, size: 5, fill: stroke },
-        }))],
-        bands: series.flatMap((s, i) => (s.band === undefined ? [] : [{ series: [i + 1, s.band + 1], fill: colour("--plain-ground") }])),
+        series: [
+            {},
+            ...drawn.map(({ s, stroke }) => ({
+                stroke,
+                fill: kind === "bars" ? stroke : undefined,
+                width: kind === "bars" ? 0 : 2,
+                dash: s.dash,
+                paths: s.dash ? undefined : paths,
+                points: {
+                    show: kind === "line" && s.values.length < 60 && !s.dash,
+                    size: 5,
+                    fill: stroke,
+                },
+            })),
+        ],
+        bands: series.flatMap((s, i) =>
+            s.band === undefined
+                ? []
+                : [{ series: [i + 1, s.band + 1], fill: colour("--plain-ground") }],
+        ),
         hooks: { draw: [(u) => drawMarks(u, marks)] },
     };
 }
 
 function drawMarks(u, marks) {
-    const ctx = u.ctx, ratio = devicePixelRatio;
+    const ctx = u.ctx,
+        ratio = devicePixelRatio;
     ctx.save();
     ctx.strokeStyle = ctx.fillStyle = colour("--bad");
     ctx.font = 12 * ratio + "px system-ui";
@@ -122,7 +168,8 @@ function drawMarks(u, marks) {
         ctx.moveTo(x, u.bbox.top);
         ctx.lineTo(x, u.bbox.top + u.bbox.height);
         ctx.stroke();
-        const size = ctx.measureText(name).width, isRight = x + size + 8 * ratio > u.bbox.left + u.bbox.width;
+        const size = ctx.measureText(name).width,
+            isRight = x + size + 8 * ratio > u.bbox.left + u.bbox.width;
         ctx.fillText(name, isRight ? x - size - 4 * ratio : x + 4 * ratio, u.bbox.top + 12 * ratio);
     }
     ctx.restore();

@@ -30,8 +30,7 @@ export function Ask({ title, verb, danger, act, close, children }) {
     };
     const cancel = (event) => {
         event.preventDefault();
-        if (!busy)
-            close(false);
+        if (!busy) close(false);
     };
     return html`<dialog class="dialog" ref=${dialog} onCancel=${cancel} aria-labelledby="dialog-title">
         <form onSubmit=${submit}>

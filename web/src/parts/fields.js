@@ -24,8 +24,10 @@ export function Field({ name, label, value, hint, type = "text", onChange, ...mo
 export function Choice({ name, label, value, options, onChange }) {
     const chosen = value || options[0][0];
     return html`<label>${label} <select name=${name} onChange=${changes(name, onChange)}>
-        ${options.map(([v, text], i) => html`<option key=${v} value=${i === 0 && !onChange ? "" : v}
-            selected=${v === chosen}>${text}</option>`)}</select></label>`;
+        ${options.map(
+            ([v, text], i) => html`<option key=${v} value=${i === 0 && !onChange ? "" : v}
+            selected=${v === chosen}>${text}</option>`,
+        )}</select></label>`;
 }
 
 /** A control of a dialog, with a line of explanation. */

@@ -4,7 +4,11 @@ import { html, useEffect, useRef, useState } from "../dom.js";
 import { absolute, duration } from "../format.js";
 import { KINDS, ticks } from "../timeline.js";
 
-const ROW_PX = 30, BAR_PX = 16, LEFT_PX = 40, AXIS_PX = 22, LEAST_PX = 2;
+const ROW_PX = 30,
+    BAR_PX = 16,
+    LEFT_PX = 40,
+    AXIS_PX = 22,
+    LEAST_PX = 2;
 
 /** @param line of timeline(); `rates` attempt => millionths of a dollar an hour; may be left out */
 export function Gantt({ line, describe }) {
@@ -17,15 +21,17 @@ export function Gantt({ line, describe }) {
         return () => observer.disconnect();
     }, []);
     const height = line.rows.length * ROW_PX + AXIS_PX;
-    const x = (at) => LEFT_PX + (at - line.from) / (line.to - line.from) * (width - LEFT_PX - 4);
+    const x = (at) => LEFT_PX + ((at - line.from) / (line.to - line.from)) * (width - LEFT_PX - 4);
     return html`<figure class="gantt" ref=${box}>
         <svg width=${width} height=${height} viewBox=${"0 0 " + width + " " + height} role="img"
             aria-label="Timeline of the attempts; the table of attempts has the same">
             <${Axis} line=${line} x=${x} width=${width} height=${height} />
             ${line.rows.map((row, i) => html`<${GanttRow} key=${i} row=${row} y=${i * ROW_PX} x=${x} choose=${setChosen} describe=${describe} />`)}
         </svg>
-        <figcaption><ul class="legend">${Object.entries(KINDS).map(([kind, name]) => html`<li key=${kind}>
-            <span class=${"legend-mark gantt-" + kind}></span>${name}</li>`)}
+        <figcaption><ul class="legend">${Object.entries(KINDS).map(
+            ([kind, name]) => html`<li key=${kind}>
+            <span class=${"legend-mark gantt-" + kind}></span>${name}</li>`,
+        )}
             <li><span class="gantt-legend-notice">▼</span>notice</li></ul>
             <p class="gantt-chosen" aria-live="polite">${chosen || "Point at a part, or touch it, for its time and cost."}</p></figcaption>
     </figure>`;
@@ -34,10 +40,23 @@ export function Gantt({ line, describe }) {
 function Axis({ line, x, width, height }) {
     const at = ticks(line.from, line.to, Math.max(2, Math.floor(width / 110)));
     const isLong = line.to - line.from > 86400000;
-    const text = (t) => new Date(t).toLocaleString(undefined, isLong ? { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }
-        : { hour: "2-digit", minute: "2-digit", second: line.to - line.from < 600000 ? "2-digit" : undefined });
-    return at.map((t) => html`<g key=${t}><line class="gantt-grid" x1=${x(t)} x2=${x(t)} y1="0" y2=${height - AXIS_PX} />
-        <text class="gantt-text" x=${Math.min(x(t), width - 36)} y=${height - 6} text-anchor="middle">${text(t)}</text></g>`);
+    const text = (t) =>
+        new Date(t).toLocaleString(
+            undefined,
+            isLong
+                ? { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }
+                : {
+                      hour: "2-digit",
+                      minute: "2-digit",
+                      second: line.to - line.from < 600000 ? "2-digit" : undefined,
+                  },
+        );
+    return at.map(
+        (
+            t,
+        ) => html`<g key=${t}><line class="gantt-grid" x1=${x(t)} x2=${x(t)} y1="0" y2=${height - AXIS_PX} />
+        <text class="gantt-text" x=${Math.min(x(t), width - 36)} y=${height - 6} text-anchor="middle">${text(t)}</text></g>`,
+    );
 }
 
 function GanttRow({ row, y, x, choose, describe }) {
@@ -50,12 +69,22 @@ function GanttRow({ row, y, x, choose, describe }) {
                 width=${Math.max(LEAST_PX, x(s.to) - x(s.from))} height=${s.kind === "save" ? BAR_PX + 6 : BAR_PX}
                 onPointerEnter=${() => choose(text)} onClick=${() => choose(text)}><title>${text}</title></rect>`;
         })}
-        ${row.marks.filter((m) => m.kind !== "saved").map((m, i) => html`<path key=${i} class=${"gantt-mark gantt-mark-" + m.kind}
-            d=${"M" + x(m.at) + " " + (top + 2) + " l-5 -9 h10 z"} onPointerEnter=${() => choose(m.text)}><title>${absolute(m.at) + ": " + m.text}</title></path>`)}
+        ${row.marks
+            .filter((m) => m.kind !== "saved")
+            .map(
+                (m, i) => html`<path key=${i} class=${"gantt-mark gantt-mark-" + m.kind}
+            d=${"M" + x(m.at) + " " + (top + 2) + " l-5 -9 h10 z"} onPointerEnter=${() => choose(m.text)}><title>${absolute(m.at) + ": " + m.text}</title></path>`,
+            )}
     </g>`;
 }
 
 function say(row, s, describe) {
-    const text = (row.attempt === null ? "" : "attempt " + row.attempt + ": ") + KINDS[s.kind] + " for " + duration(s.to - s.from) + ", from " + absolute(s.from);
+    const text =
+        (row.attempt === null ? "" : "attempt " + row.attempt + ": ") +
+        KINDS[s.kind] +
+        " for " +
+        duration(s.to - s.from) +
+        ", from " +
+        absolute(s.from);
     return describe ? text + describe(row, s) : text;
 }

@@ -8,53 +8,129 @@ import { Ask } from "./dialog.js";
 import { UpdateFields, changesOf } from "./job_update.js";
 
 const saves = (j) => j.checkpoint.method !== "none";
-const check = (name, text) => html`<label class="check"><input type="checkbox" name=${name} /> ${text}</label>`;
+const check = (name, text) =>
+    html`<label class="check"><input type="checkbox" name=${name} /> ${text}</label>`;
 const flags = (form, ...names) =>
     Object.fromEntries(names.filter((n) => form.get(n)).map((n) => [n, true]));
 
 /* title: of the button; when: whether the job is such that it applies; says: what will happen */
 export const ACTIONS = [
-    { key: "save", title: "Save now", path: "save", when: (j) => j.state === "running" && saves(j),
-        says: (j) => "The program is asked for a checkpoint and runs on. The last save took " + duration(j.save_ms) + "." },
-    { key: "requeue", title: "Requeue", path: "requeue", when: (j) => j.state === "running",
-        says: (j) => (saves(j) ? "The job is saved, stopped and queued again; it resumes from the new checkpoint. If the save fails it runs on."
-            : "The job saves nothing: it is stopped, queued again, and begins from the start."),
-        fields: (j) => (saves(j) ? [check("force", "stop it even if the save fails"), check("from_scratch", "start over: do not save, use no checkpoint")] : null),
-        body: (form) => flags(form, "force", "from_scratch") },
-    { key: "hold", title: "Hold", path: "hold", when: (j) => j.state !== "ended" && j.hold === "none",
-        says: (j) => (j.state === "running" ? "The running attempt goes on; when it ends, the job is not started again until it is released."
-            : "The job is not started until it is released.") },
-    { key: "reclaim", title: "Save and stop", path: "reclaim", when: (j) => j.state === "running" && saves(j),
-        says: () => "The job is saved and stopped, costs nothing more, and waits until it is released; then it resumes." },
-    { key: "release", title: "Release", path: "release", main: true, when: (j) => j.state !== "ended" && j.hold !== "none",
+    {
+        key: "save",
+        title: "Save now",
+        path: "save",
+        when: (j) => j.state === "running" && saves(j),
+        says: (j) =>
+            "The program is asked for a checkpoint and runs on. The last save took " +
+            duration(j.save_ms) +
+            ".",
+    },
+    {
+        key: "requeue",
+        title: "Requeue",
+        path: "requeue",
+        when: (j) => j.state === "running",
+        says: (j) =>
+            saves(j)
+                ? "The job is saved, stopped and queued again; it resumes from the new checkpoint. If the save fails it runs on."
+                : "The job saves nothing: it is stopped, queued again, and begins from the start.",
+        fields: (j) =>
+            saves(j)
+                ? [
+                      check("force", "stop it even if the save fails"),
+                      check("from_scratch", "start over: do not save, use no checkpoint"),
+                  ]
+                : null,
+        body: (form) => flags(form, "force", "from_scratch"),
+    },
+    {
+        key: "hold",
+        title: "Hold",
+        path: "hold",
+        when: (j) => j.state !== "ended" && j.hold === "none",
+        says: (j) =>
+            j.state === "running"
+                ? "The running attempt goes on; when it ends, the job is not started again until it is released."
+                : "The job is not started until it is released.",
+    },
+    {
+        key: "reclaim",
+        title: "Save and stop",
+        path: "reclaim",
+        when: (j) => j.state === "running" && saves(j),
+        says: () =>
+            "The job is saved and stopped, costs nothing more, and waits until it is released; then it resumes.",
+    },
+    {
+        key: "release",
+        title: "Release",
+        path: "release",
+        main: true,
+        when: (j) => j.state !== "ended" && j.hold !== "none",
         says: () => "The job takes its place in the queue and is started when there is capacity.",
-        fields: (j) => (j.attempts > 0 && saves(j) ? [check("from_scratch", "start over: use no checkpoint")] : null),
-        body: (form) => flags(form, "from_scratch") },
-    { key: "drill", title: "Drill", path: "drill", when: (j) => j.state === "running" && saves(j),
-        says: () => "A rehearsal of a reclaim: the job is stopped for real and has to resume on a node. The result certifies how long that takes and what is lost.",
-        fields: () => [check("without_notice", "without notice: what is not saved yet is lost, as when a machine fails")],
-        body: (form) => flags(form, "without_notice") },
-    { key: "update", title: "Change", path: "update", when: (j) => j.state === "pending" || j.state === "running",
-        says: (j) => (j.state === "running" ? "Changes apply to the running attempt where that is possible." : "The job keeps its place in the queue."),
-        fields: (j) => html`<${UpdateFields} job=${j} />`, body: changesOf },
-    { key: "cancel", title: "Cancel", path: "cancel", danger: true, when: (j) => j.state !== "ended" && j.state !== "cancelling",
-        says: (j) => (j.state === "running" ? "The program is ended, and the job with it. Checkpoints are kept for a while as the retention says." : "The job ends without having run.") },
+        fields: (j) =>
+            j.attempts > 0 && saves(j)
+                ? [check("from_scratch", "start over: use no checkpoint")]
+                : null,
+        body: (form) => flags(form, "from_scratch"),
+    },
+    {
+        key: "drill",
+        title: "Drill",
+        path: "drill",
+        when: (j) => j.state === "running" && saves(j),
+        says: () =>
+            "A rehearsal of a reclaim: the job is stopped for real and has to resume on a node. The result certifies how long that takes and what is lost.",
+        fields: () => [
+            check(
+                "without_notice",
+                "without notice: what is not saved yet is lost, as when a machine fails",
+            ),
+        ],
+        body: (form) => flags(form, "without_notice"),
+    },
+    {
+        key: "update",
+        title: "Change",
+        path: "update",
+        when: (j) => j.state === "pending" || j.state === "running",
+        says: (j) =>
+            j.state === "running"
+                ? "Changes apply to the running attempt where that is possible."
+                : "The job keeps its place in the queue.",
+        fields: (j) => html`<${UpdateFields} job=${j} />`,
+        body: changesOf,
+    },
+    {
+        key: "cancel",
+        title: "Cancel",
+        path: "cancel",
+        danger: true,
+        when: (j) => j.state !== "ended" && j.state !== "cancelling",
+        says: (j) =>
+            j.state === "running"
+                ? "The program is ended, and the job with it. Checkpoints are kept for a while as the retention says."
+                : "The job ends without having run.",
+    },
 ];
 
 /** @param changed called after an action was done */
 export function JobActions({ job, changed }) {
     const [asked, setAsked] = useState(null);
-    if (job.hidden || !mayChange(job))
-        return null;
+    if (job.hidden || !mayChange(job)) return null;
     const close = (done) => {
         setAsked(null);
-        if (done)
-            changed();
+        if (done) changed();
     };
-    return html`${ACTIONS.filter((a) => a.when(job)).map((a) => html`<button key=${a.key} type="button"
-            class=${a.danger ? "button-danger" : a.main ? "button-main" : ""} onClick=${() => setAsked(a)}>${a.title}</button>`)}
-        ${asked && html`<${Ask} title=${asked.title + ": job " + job.ref + (job.name ? ", " + job.name : NONE)} verb=${asked.title}
+    return html`${ACTIONS.filter((a) => a.when(job)).map(
+        (a) => html`<button key=${a.key} type="button"
+            class=${a.danger ? "button-danger" : a.main ? "button-main" : ""} onClick=${() => setAsked(a)}>${a.title}</button>`,
+    )}
+        ${
+            asked &&
+            html`<${Ask} title=${asked.title + ": job " + job.ref + (job.name ? ", " + job.name : NONE)} verb=${asked.title}
             danger=${asked.danger} close=${close}
             act=${(form) => post("/api/v1/jobs/" + job.id + "/" + asked.path, asked.body ? asked.body(form, job) : {})}>
-            <p>${asked.says(job)}</p>${asked.fields && asked.fields(job)}</${Ask}>`}`;
+            <p>${asked.says(job)}</p>${asked.fields && asked.fields(job)}</${Ask}>`
+        }`;
 }

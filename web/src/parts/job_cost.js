@@ -6,8 +6,16 @@ import { Card } from "./card.js";
 import { Table } from "./table.js";
 
 const NAMES = {
-    useful: "useful", lost: "lost, done again", boot: "boot", start: "start", restore: "restore", save: "save",
-    "gang-wait": "waiting for the gang", idle: "idle", egress: "egress", storage: "storage",
+    useful: "useful",
+    lost: "lost, done again",
+    boot: "boot",
+    start: "start",
+    restore: "restore",
+    save: "save",
+    "gang-wait": "waiting for the gang",
+    idle: "idle",
+    egress: "egress",
+    storage: "storage",
 };
 
 /** The ledger's rows summed by kind, dearest first. */
@@ -15,7 +23,12 @@ export function sums(ledger) {
     const by = new Map();
     for (const r of ledger) {
         const s = by.get(r.kind) || { kind: r.kind, ms: 0, uusd: 0, on_demand_uusd: 0 };
-        by.set(r.kind, { ...s, ms: s.ms + r.node_ms, uusd: s.uusd + r.uusd, on_demand_uusd: s.on_demand_uusd + r.on_demand_uusd });
+        by.set(r.kind, {
+            ...s,
+            ms: s.ms + r.node_ms,
+            uusd: s.uusd + r.uusd,
+            on_demand_uusd: s.on_demand_uusd + r.on_demand_uusd,
+        });
     }
     return [...by.values()].sort((a, b) => b.uusd - a.uusd || b.ms - a.ms);
 }
@@ -23,15 +36,16 @@ export function sums(ledger) {
 /** For the timeline: ", about $0.0012" of a span of an attempt. */
 export function costOf(d, row, span) {
     const a = d.attempts.find((x) => x.attempt === row.attempt);
-    if (!a || span.kind === "wait")
-        return "";
+    if (!a || span.kind === "wait") return "";
     const rows = d.ledger.filter((l) => l.attempt === row.attempt);
-    const ms = rows.reduce((sum, l) => sum + l.ms, 0), uusd = rows.reduce((sum, l) => sum + l.uusd, 0);
-    return ms > 0 ? ", about " + money(uusd * (span.to - span.from) / ms) : "";
+    const ms = rows.reduce((sum, l) => sum + l.ms, 0),
+        uusd = rows.reduce((sum, l) => sum + l.uusd, 0);
+    return ms > 0 ? ", about " + money((uusd * (span.to - span.from)) / ms) : "";
 }
 
 export function JobCost({ d }) {
-    const rows = sums(d.ledger), total = rows.reduce((sum, r) => sum + r.uusd, 0);
+    const rows = sums(d.ledger),
+        total = rows.reduce((sum, r) => sum + r.uusd, 0);
     const columns = [
         { name: "What", cell: (r) => NAMES[r.kind] || r.kind, wide: true },
         { name: "Node time", cell: (r) => duration(r.ms), number: true },
@@ -39,7 +53,7 @@ export function JobCost({ d }) {
         { name: "Part", cell: (r) => (total > 0 ? percent(r.uusd / total) : ""), number: true },
     ];
     return html`<${Card} title="Cost">
-        ${total > 0 && html`<div class="split" aria-hidden="true">${rows.map((r) => html`<span key=${r.kind} class=${"split-" + r.kind} style=${{ width: 100 * r.uusd / total + "%" }} title=${r.kind}></span>`)}</div>`}
+        ${total > 0 && html`<div class="split" aria-hidden="true">${rows.map((r) => html`<span key=${r.kind} class=${"split-" + r.kind} style=${{ width: (100 * r.uusd) / total + "%" }} title=${r.kind}></span>`)}</div>`}
         <${Table} caption="Cost by what the time was" columns=${columns} rows=${rows} rowKey=${(r) => r.kind}
             empty=${html`<p class="quiet">The ledger has its first row when an attempt ends.</p>`} />
         ${d.job.on_demand_uusd > 0 && html`<p>On-demand, without interruptions, the same work would have cost ${money(d.job.on_demand_uusd)}.</p>`}</${Card}>`;

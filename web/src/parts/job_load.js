@@ -14,12 +14,17 @@ const rankColumns = [
     { name: "Memory", cell: (r) => bytes(r.memory_bytes), number: true },
     { name: "Read", cell: (r) => bytes(r.read_bytes), number: true },
     { name: "Written", cell: (r) => bytes(r.write_bytes), number: true },
-    { name: "Waited for disks", cell: (r) => (r.ms ? percent(r.blocked_ms / r.ms) : ""), number: true },
+    {
+        name: "Waited for disks",
+        cell: (r) => (r.ms ? percent(r.blocked_ms / r.ms) : ""),
+        number: true,
+    },
 ];
 
 /** The columns of an API's series as those of a chart; moments without a measurement are gaps. */
 function chartOf(load, spanMs, names) {
-    const times = [], values = names.map(() => []);
+    const times = [],
+        values = names.map(() => []);
     load.at_ms.forEach((at, i) => {
         if (i > 0 && at - load.at_ms[i - 1] > 1.5 * spanMs) {
             times.push(load.at_ms[i - 1] + spanMs);
@@ -39,13 +44,32 @@ const perSecond = (v) => (v === null ? NONE : bytes(v) + "/s");
 const TASK_CHARTS = [
     ["CPUs used", [["cpu_milli", "CPUs used", 0.001]], cpus],
     ["Memory", [["memory_bytes", "memory"]], bytes],
-    ["Disk and network", [["read_bytes_s", "read"], ["write_bytes_s", "written"], ["net_bytes_s", "network"]], perSecond],
+    [
+        "Disk and network",
+        [
+            ["read_bytes_s", "read"],
+            ["write_bytes_s", "written"],
+            ["net_bytes_s", "network"],
+        ],
+        perSecond,
+    ],
 ];
 const GPU_CHARTS = [
-    ["busy", [["busy_percent", "busy"], ["slowed_percent", "throttled"]], share],
+    [
+        "busy",
+        [
+            ["busy_percent", "busy"],
+            ["slowed_percent", "throttled"],
+        ],
+        share,
+    ],
     ["memory", [["memory_bytes", "memory"]], bytes],
     ["power", [["watts", "power"]], (v) => (v === null ? NONE : Math.round(v) + " W")],
-    ["temperature", [["temperature_c", "temperature"]], (v) => (v === null ? NONE : Math.round(v) + " °C")],
+    [
+        "temperature",
+        [["temperature_c", "temperature"]],
+        (v) => (v === null ? NONE : Math.round(v) + " °C"),
+    ],
 ];
 
 function LoadChart({ title, load, spanMs, columns, format }) {
@@ -58,23 +82,33 @@ function LoadChart({ title, load, spanMs, columns, format }) {
 function OverTime({ job }) {
     const [rank, setRank] = useState(0);
     const load = useData("/api/v1/jobs/" + job.id + "/load?rank=" + rank, { on: ["summary"] });
-    return html`${job.ranks > 1 && html`<label>Rank <select onChange=${(e) => setRank(Number(e.target.value))}>
-            ${Array.from({ length: job.ranks }, (_, i) => html`<option value=${i} selected=${i === rank}>${i}</option>`)}</select></label>`}
-        <${Loaded} of=${load}>${(d) => (d.at_ms.length === 0 ? html`<p class="quiet">Measured after its first minute.</p>`
-            : html`<div class="columns">
+    return html`${
+        job.ranks > 1 &&
+        html`<label>Rank <select onChange=${(e) => setRank(Number(e.target.value))}>
+            ${Array.from({ length: job.ranks }, (_, i) => html`<option value=${i} selected=${i === rank}>${i}</option>`)}</select></label>`
+    }
+        <${Loaded} of=${load}>${(d) =>
+            d.at_ms.length === 0
+                ? html`<p class="quiet">Measured after its first minute.</p>`
+                : html`<div class="columns">
                 ${TASK_CHARTS.map(([title, columns, format]) => html`<${LoadChart} key=${title} title=${title} load=${d} spanMs=${d.span_ms} columns=${columns} format=${format} />`)}
-                ${d.gpus.flatMap((g) => GPU_CHARTS.map(([title, columns, format]) => html`<${LoadChart} key=${g.gpu + title}
-                    title=${"GPU " + g.index + ": " + title} load=${g} spanMs=${d.span_ms} columns=${columns} format=${format} />`))}
-            </div>`)}</${Loaded}>`;
+                ${d.gpus.flatMap((g) =>
+                    GPU_CHARTS.map(
+                        ([title, columns, format]) => html`<${LoadChart} key=${g.gpu + title}
+                    title=${"GPU " + g.index + ": " + title} load=${g} spanMs=${d.span_ms} columns=${columns} format=${format} />`,
+                    ),
+                )}
+            </div>`}</${Loaded}>`;
 }
 
 export function JobLoad({ job }) {
     const load = useData(job.hidden ? null : "/api/v1/jobs/" + job.id + "/diagnose");
-    if (job.hidden)
-        return null;
+    if (job.hidden) return null;
     return html`<${Card} title="What it uses">
-        <${Loaded} of=${load}>${(d) => html`${d.findings.map((f) => html`<div class="notice notice-warn" key=${f.code + f.rank + f.gpu}>
-            <p>${f.text}</p><ul>${f.remedies.map((r) => html`<li>${r}</li>`)}</ul></div>`)}
+        <${Loaded} of=${load}>${(d) => html`${d.findings.map(
+            (f) => html`<div class="notice notice-warn" key=${f.code + f.rank + f.gpu}>
+            <p>${f.text}</p><ul>${f.remedies.map((r) => html`<li>${r}</li>`)}</ul></div>`,
+        )}
             ${job.ranks > 1 && html`<${Table} caption="Use by rank" columns=${rankColumns} rows=${d.ranks} rowKey=${(r) => r.rank} />`}`}</${Loaded}>
         <${OverTime} job=${job} /></${Card}>`;
 }

@@ -15,13 +15,20 @@ const columns = [
     { name: "Task", cell: (j) => html`<${JobLink} job=${j} />` },
     { name: "State", cell: (j) => html`<${JobState} job=${j} />` },
     { name: "Node", cell: (j) => j.node || "", wide: true },
-    { name: "Ran", cell: (j) => html`<${Lasted} from=${j.started_at} to=${j.ended_at} />`, number: true },
+    {
+        name: "Ran",
+        cell: (j) => html`<${Lasted} from=${j.started_at} to=${j.ended_at} />`,
+        number: true,
+    },
     { name: "Reclaims", cell: (j) => count(j.reclaims), number: true },
     { name: "Cost", cell: (j) => money(j.cost_uusd), number: true },
 ];
 
 export function JobTasks({ job, array }) {
-    const tasks = useData("/api/v1/jobs?array=" + (job.array_id || job.id) + "&state=all&limit=200", { on: ["job"] });
+    const tasks = useData(
+        "/api/v1/jobs?array=" + (job.array_id || job.id) + "&state=all&limit=200",
+        { on: ["job"] },
+    );
     return html`<${Card} title="Tasks">
         <${Stats}>
             <${Stat} name="Tasks" value=${count(array.tasks)} note=${array.at_once ? "at most " + count(array.at_once) + " at once" : ""} />
@@ -29,6 +36,8 @@ export function JobTasks({ job, array }) {
             <${Stat} name="Ended otherwise" value=${count(array.other)} />
             <${Stat} name="Not begun or running" value=${count(array.left)} />
         </${Stats}>
-        <${Loaded} of=${tasks}>${(d) => html`<${Table} caption="Tasks that have begun" columns=${columns} rows=${d.jobs} rowKey=${(j) => j.id} />
+        <${Loaded} of=${tasks}>${(
+            d,
+        ) => html`<${Table} caption="Tasks that have begun" columns=${columns} rows=${d.jobs} rowKey=${(j) => j.id} />
             ${d.next && html`<p class="quiet">The 200 newest tasks. All of them: <code>belay list --array ${job.ref}</code></p>`}`}</${Loaded}></${Card}>`;
 }

@@ -20,28 +20,49 @@ export function Log({ job, ranks }) {
     const [word, setWord] = useState("");
     const [hit, setHit] = useState(0);
     const box = useRef(null);
-    const hits = useMemo(() => (word ? log.lines.flatMap((l, i) => (plain(l).toLowerCase().includes(word.toLowerCase()) ? [i] : [])) : []), [word, log.lines]);
+    const hits = useMemo(
+        () =>
+            word
+                ? log.lines.flatMap((l, i) =>
+                      plain(l).toLowerCase().includes(word.toLowerCase()) ? [i] : [],
+                  )
+                : [],
+        [word, log.lines],
+    );
     useEffect(() => {
-        if (follow && !word && box.current)
-            box.current.scrollTop = box.current.scrollHeight;
+        if (follow && !word && box.current) box.current.scrollTop = box.current.scrollHeight;
     }, [log.lines, follow, word]);
     useEffect(() => {
-        const line = hits.length && box.current && box.current.children[hits[hit % hits.length] + 1];
-        if (line)
-            line.scrollIntoView({ block: "center" });
+        const line =
+            hits.length && box.current && box.current.children[hits[hit % hits.length] + 1];
+        if (line) line.scrollIntoView({ block: "center" });
     }, [hit, word]);
     const scrolled = () => {
         const b = box.current;
         setFollow(b.scrollHeight - b.scrollTop - b.clientHeight < 40);
     };
     return html`<div class="log-tools">
-            <form role="search" onSubmit=${(e) => { e.preventDefault(); setHit((hit + 1) % Math.max(1, hits.length)); }}>
-                <input type="search" aria-label="Search the output" placeholder="Search" value=${word} onInput=${(e) => { setWord(e.target.value); setHit(0); }} />
-                ${word && html`<span role="status">${hits.length ? (hit % hits.length) + 1 + " of " + count(hits.length) : "not found"}</span>
-                    <button type="submit">Next</button>`}
+            <form role="search" onSubmit=${(e) => {
+                e.preventDefault();
+                setHit((hit + 1) % Math.max(1, hits.length));
+            }}>
+                <input type="search" aria-label="Search the output" placeholder="Search" value=${word} onInput=${(
+                    e,
+                ) => {
+                    setWord(e.target.value);
+                    setHit(0);
+                }} />
+                ${
+                    word &&
+                    html`<span role="status">${hits.length ? (hit % hits.length) + 1 + " of " + count(hits.length) : "not found"}</span>
+                    <button type="submit">Next</button>`
+                }
             </form>
-            ${ranks > 1 && html`<label>Rank <select onChange=${(e) => setRank(Number(e.target.value))}>
-                ${Array.from({ length: ranks }, (_, i) => html`<option value=${i} selected=${i === rank}>${i}</option>`)}</select></label>`}
+            ${
+                ranks > 1 &&
+                html`<label>Rank <select onChange=${(e) => setRank(Number(e.target.value))}>
+                ${Array.from({ length: ranks }, (_, i) => html`<option value=${i} selected=${i === rank}>${i}</option>`)}</select></label>`
+            }
             <label><input type="checkbox" checked=${follow} onChange=${(e) => setFollow(e.target.checked)} /> follow</label>
             <a class="button" href=${withQuery("/api/v1/jobs/" + job.id + "/logs", { offset: Math.max(0, log.end - 262144), rank: rank || "", max: 262144 })}
                 download=${"job-" + job.ref + ".log"}>Save the last 256 KiB</a>
@@ -49,10 +70,13 @@ export function Log({ job, ranks }) {
         ${log.error && html`<${Failure} error=${log.error} retry=${log.reload} />`}
         ${log.loading && html`<${Loading} lines=${6} />`}
         ${!log.loading && !log.error && log.end === 0 && html`<p class="quiet">No output yet.</p>`}
-        ${log.end > 0 && html`<div class="log" ref=${box} onScroll=${scrolled} tabindex="0" role="log" aria-label="Output" aria-live="off">
+        ${
+            log.end > 0 &&
+            html`<div class="log" ref=${box} onScroll=${scrolled} tabindex="0" role="log" aria-label="Output" aria-live="off">
             <div>${log.start > 0 && html`<button type="button" onClick=${log.earlier}>Show earlier output (${bytes(log.start)})</button>`}</div>
             ${log.lines.map((line, i) => html`<${Line} key=${log.first + i} line=${line} isHit=${hits.length > 0 && hits[hit % hits.length] === i} word=${word} />`)}
-        </div>`}`;
+        </div>`
+        }`;
 }
 
 function plain(line) {
@@ -61,21 +85,30 @@ function plain(line) {
 
 function Line({ line, isHit, word }) {
     const seam = SEAM.exec(plain(line));
-    if (seam)
-        return html`<div class="log-seam" role="separator">${seam[1]}</div>`;
+    if (seam) return html`<div class="log-seam" role="separator">${seam[1]}</div>`;
     return html`<div class=${classes("log-line", isHit && "log-hit")}>${line.length ? line.map((p) => html`<span style=${styleOf(p.style)}>${marked(p.text, word)}</span>`) : "\n"}</div>`;
 }
 
 function styleOf(s) {
     return {
-        color: s.fg || undefined, background: s.bg || undefined, fontWeight: s.bold ? "bold" : undefined,
-        opacity: s.dim ? 0.75 : undefined, fontStyle: s.italic ? "italic" : undefined, textDecoration: s.underline ? "underline" : undefined,
+        color: s.fg || undefined,
+        background: s.bg || undefined,
+        fontWeight: s.bold ? "bold" : undefined,
+        opacity: s.dim ? 0.75 : undefined,
+        fontStyle: s.italic ? "italic" : undefined,
+        textDecoration: s.underline ? "underline" : undefined,
     };
 }
 
 function marked(text, word) {
     const at = word ? text.toLowerCase().indexOf(word.toLowerCase()) : -1;
-    return at < 0 ? text : [text.slice(0, at), html`<mark>${text.slice(at, at + word.length)}</mark>`, text.slice(at + word.length)];
+    return at < 0
+        ? text
+        : [
+              text.slice(0, at),
+              html`<mark>${text.slice(at, at + word.length)}</mark>`,
+              text.slice(at + word.length),
+          ];
 }
 
 /** {lines, first: number of the first line, start, end: offsets, loading, error, earlier, reload} */
@@ -84,7 +117,9 @@ function useLog(id, rank, runs) {
     const [, redraw] = useState(0);
     const reader = useRef(null);
     useEffect(() => {
-        const one = (reader.current = new LogReader("/api/v1/jobs/" + id + "/logs", rank, () => redraw((n) => n + 1)));
+        const one = (reader.current = new LogReader("/api/v1/jobs/" + id + "/logs", rank, () =>
+            redraw((n) => n + 1),
+        ));
         one.more();
         return () => {
             one.ended = true;
@@ -92,20 +127,47 @@ function useLog(id, rank, runs) {
     }, [id, rank]);
     useEffect(() => (runs ? followLog(id, () => reader.current.more()) : undefined), [id, runs]);
     useEffect(() => {
-        if (live || !runs)
-            return undefined;
+        if (live || !runs) return undefined;
         const timer = setInterval(() => document.hidden || reader.current.more(), POLL_MS);
         return () => clearInterval(timer);
     }, [live, runs, id, rank]);
-    const r = reader.current || { lines: [], first: 0, start: 0, end: 0, loading: true, error: null };
-    return { lines: r.lines, first: r.first, start: r.start, end: r.end, loading: r.loading, error: r.error,
-        earlier: () => r.earlier(), reload: () => r.more() };
+    const r = reader.current || {
+        lines: [],
+        first: 0,
+        start: 0,
+        end: 0,
+        loading: true,
+        error: null,
+    };
+    return {
+        lines: r.lines,
+        first: r.first,
+        start: r.start,
+        end: r.end,
+        loading: r.loading,
+        error: r.error,
+        earlier: () => r.earlier(),
+        reload: () => r.more(),
+    };
 }
 
 class LogReader {
     constructor(path, rank, changed) {
-        Object.assign(this, { path, rank, changed, lines: [], first: 0, start: 0, end: 0, rest: "",
-            loading: true, error: null, busy: false, again: false, ended: false });
+        Object.assign(this, {
+            path,
+            rank,
+            changed,
+            lines: [],
+            first: 0,
+            start: 0,
+            end: 0,
+            rest: "",
+            loading: true,
+            error: null,
+            busy: false,
+            again: false,
+            ended: false,
+        });
         this.ansi = new Ansi();
         this.decoder = new TextDecoder();
     }
@@ -122,15 +184,13 @@ class LogReader {
         }
         this.busy = true;
         try {
-            for (let full = true; full && !this.ended;)
-                full = await this.next();
+            for (let full = true; full && !this.ended; ) full = await this.next();
             this.error = null;
         } catch (error) {
             this.error = error;
         }
         this.loading = this.busy = false;
-        if (!this.ended)
-            this.changed();
+        if (!this.ended) this.changed();
         if (this.again && !this.ended) {
             this.again = false;
             this.more();
@@ -141,8 +201,7 @@ class LogReader {
         const first = this.end === 0;
         const piece = await this.read(first ? -PIECE : this.end, PIECE);
         const end = Number(piece.headers.get("Belay-Log-Next"));
-        if (first)
-            this.start = Math.max(0, end - piece.bytes.length);
+        if (first) this.start = Math.max(0, end - piece.bytes.length);
         this.end = end;
         this.add(this.decoder.decode(piece.bytes, { stream: true }), first && this.start > 0);
         return piece.bytes.length === PIECE;
@@ -174,8 +233,7 @@ class LogReader {
             parts.pop();
             if (from > 0 && parts.length > 1)
                 this.start = from + new TextEncoder().encode(parts.shift() + "\n").length;
-            else
-                this.start = from;
+            else this.start = from;
             const ansi = new Ansi();
             this.first -= parts.length;
             this.lines = [...parts.map((p) => ansi.line(p)), ...this.lines];

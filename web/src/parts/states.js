@@ -29,7 +29,8 @@ export function Empty({ title, children }) {
  */
 export function Loaded({ of, lines, children }) {
     if (of.data === undefined)
-        return of.error ? html`<${Failure} error=${of.error} retry=${of.reload} />`
+        return of.error
+            ? html`<${Failure} error=${of.error} retry=${of.reload} />`
             : html`<${Loading} lines=${lines} />`;
     return html`${of.error && html`<p class="stale" role="status">Not up to date: ${of.error.message}</p>`}
         ${children(of.data)}`;

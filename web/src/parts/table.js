@@ -8,8 +8,7 @@ import { classes, html, useLayoutEffect, useRef, useState } from "../dom.js";
  * @param rowKey row => key; `caption` names the table for readers of the screen
  */
 export function Table({ caption, columns, rows, rowKey, empty }) {
-    if (rows.length === 0 && empty)
-        return empty;
+    if (rows.length === 0 && empty) return empty;
     return html`<div class="table-box" tabindex="0" role="region" aria-label=${caption}><table class="table">
         <caption class="sr-only">${caption}</caption>
         <thead><${HeadRow} columns=${columns} /></thead>
@@ -18,8 +17,10 @@ export function Table({ caption, columns, rows, rowKey, empty }) {
 }
 
 export function HeadRow({ columns }) {
-    return html`<tr>${columns.map((c) => html`<th scope="col" class=${cellClass(c)}
-        style=${c.size && { width: c.size + "px" }}>${c.name}</th>`)}</tr>`;
+    return html`<tr>${columns.map(
+        (c) => html`<th scope="col" class=${cellClass(c)}
+        style=${c.size && { width: c.size + "px" }}>${c.name}</th>`,
+    )}</tr>`;
 }
 
 export function Row({ columns, row }) {
@@ -33,7 +34,9 @@ function cellClass(column) {
 const WIDE_PX = 180;
 
 function widthOf(columns) {
-    return columns.some((c) => c.size) ? columns.reduce((sum, c) => sum + (c.size || WIDE_PX), 0) : 0;
+    return columns.some((c) => c.size)
+        ? columns.reduce((sum, c) => sum + (c.size || WIDE_PX), 0)
+        : 0;
 }
 
 /** The rows from first to before end that a window of `height` shows, with some above and below. */
@@ -56,8 +59,7 @@ export function LongTable({ caption, columns, rows, rowKey, rowHeight, onEnd }) 
             const top = -box.current.getBoundingClientRect().top;
             const next = visibleRows({ total: rows.length, rowHeight, top, height: innerHeight });
             setRange((old) => (old.first === next.first && old.end === next.end ? old : next));
-            if (onEnd && next.end >= rows.length)
-                onEnd();
+            if (onEnd && next.end >= rows.length) onEnd();
         };
         update();
         addEventListener("scroll", update, { passive: true });
@@ -69,7 +71,9 @@ export function LongTable({ caption, columns, rows, rowKey, rowHeight, onEnd }) 
     }, [rows.length, rowHeight, onEnd]);
     const width = widthOf(columns);
     const shown = rows.slice(range.first, range.end);
-    const space = (n) => html`<tr class="table-space" aria-hidden="true"><td colspan=${columns.length}
+    const space = (
+        n,
+    ) => html`<tr class="table-space" aria-hidden="true"><td colspan=${columns.length}
         style=${{ height: n * rowHeight + "px" }}></td></tr>`;
     return html`<div class="table-box table-long" ref=${box} tabindex="0" role="region" aria-label=${caption}>
         <table class="table" aria-rowcount=${rows.length + 1} style=${width ? { minWidth: width + "px" } : undefined}>
