@@ -33,7 +33,7 @@ NOT_PRODUCT = ("tests/", "fuzz/", "bench/")
 # Job scripts as Slurm users write them: they are input, so only syntax errors count. black would
 # turn #SBATCH into "# SBATCH".
 SCRIPTS_OF_USERS = ("tests/e2e/slurm/",)
-WEB = (".js", ".mjs", ".css")
+WEB = ("web/", "tests/web/", "replay/", "reports/"), (".js", ".mjs", ".css")
 SPELLED = (".c", ".h", ".py", ".js", ".css", ".md", ".sh", ".build", ".yaml", ".1", ".8")
 
 # Of a Meson file: a source file, but not one that the build makes.
@@ -67,6 +67,10 @@ class Tree:
 
     def named(self, *endings):
         return [file for file in self.files if file.endswith(endings)]
+
+    def web(self):
+        folders, endings = WEB
+        return [file for file in self.named(*endings) if file.startswith(folders)]
 
     def python(self):
         return [file for file in self.named(".py") if not file.startswith(SCRIPTS_OF_USERS)]
@@ -130,7 +134,9 @@ def prettier(tree):
     """The version of web/package-lock.json. Templates of htm are left as they are written."""
     program = tree.root / "web/node_modules/prettier/bin/prettier.cjs"
     if not program.exists() or not shutil.which("node"):
-        raise Skip("skipped: prettier or node is not there: run scripts/setup, or web/fetch.py --dev")
+        raise Skip(
+            "skipped: prettier or node is not there: run scripts/setup, or web/fetch.py --dev"
+        )
     return [tool("node"), str(program), "--config=web/prettier.json"]
 
 
@@ -203,7 +209,7 @@ def check_flake8(tree):
 
 
 def check_web(tree):
-    files = tree.named(*WEB)
+    files = tree.web()
     findings = [
         f"{file}:{i}: {len(line)} columns, at most {COLUMNS}: break the line by hand"
         for file in files
@@ -265,7 +271,7 @@ def format_all(tree):
     for command, files in (
         ([*clang_format(), "-i"], tree.named(".c", ".h")),
         (black(), tree.python()),
-        ([*prettier(tree), "--log-level=warn", "--write"], tree.named(*WEB)),
+        ([*prettier(tree), "--log-level=warn", "--write"], tree.web()),
     ):
         sys.stdout.write(tree.run(command, files))
     return []

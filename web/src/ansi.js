@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output of programs as lines of coloured pieces: SGR sequences of ECMA-48 become styles, a carriage
-// return begins its line again, every other control is left out. Pure.
+// Output of programs as lines of coloured pieces: SGR sequences of ECMA-48 become styles, a
+// carriage return begins its line again, every other control is left out. Pure.
 
 const PLAIN = { fg: null, bg: null, bold: false, dim: false, italic: false, underline: false };
-const SEQUENCE =
-    /\x1b\[([0-9;:]*)m|\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
+const SGR = /\x1b\[([0-9;:]*)m/; // group 1: its numbers
+const CSI = /\x1b\[[0-?]*[ -/]*[@-~]/; // cursor, erasing and the like
+const OSC = /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?/; // window titles and links
+const ESCAPE = /\x1b[@-Z\\-_]/;
+const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
+const SEQUENCE = new RegExp([SGR, CSI, OSC, ESCAPE, CONTROL].map((r) => r.source).join("|"), "g");
 const FLAGS = {
     1: ["bold", true],
     2: ["dim", true],

@@ -26,7 +26,8 @@ function App() {
     if (path === "/console/sign-in" || session.state === "out")
         return html`<${SignIn} next=${query.get("next") || path} />`;
     if (session.state === "failed")
-        return html`<main class="alone"><${Failure} error=${session.error} retry=${loadSession} /></main>`;
+        return html`<main class="alone"><${Failure} error=${session.error}
+            retry=${loadSession} /></main>`;
     if (session.state === "loading") return html`<main class="alone"><${Loading} /></main>`;
     const Page = page.page;
     return html`<${Shell} path=${path} user=${session.user}>

@@ -41,7 +41,8 @@ function Nav({ path, open }) {
     const link = (p) => {
         const here =
             p.path === "/" ? path === "/" : path === p.path || path.startsWith(p.path + "/");
-        return html`<li key=${p.path}><a href=${p.path} aria-current=${here ? "page" : undefined}>${p.nav}</a></li>`;
+        return html`<li key=${p.path}><a href=${p.path}
+            aria-current=${here ? "page" : undefined}>${p.nav}</a></li>`;
     };
     return html`<nav id="nav" class=${classes("nav", open && "nav-open")} aria-label="Pages">
         ${groups.map(
@@ -65,7 +66,8 @@ function Jump() {
         event.target.reset();
     };
     return html`<form class="jump" role="search" onSubmit=${go}>
-        <input name="what" type="search" maxlength="63" placeholder="Job number or name" aria-label="Go to a job by number or name" autocomplete="off" /></form>`;
+        <input name="what" type="search" maxlength="63" placeholder="Job number or name"
+            aria-label="Go to a job by number or name" autocomplete="off" /></form>`;
 }
 
 function Live() {
@@ -80,10 +82,16 @@ function UserMenu({ user }) {
         setTheme(event.target.value);
         setChosen(event.target.value);
     };
-    return html`<details class="user-menu"><summary>${user.user}</summary><div class="user-menu-body">
-        <p>${user.user}, ${user.role}${user.teams.length > 0 && html`<br />teams: ${user.teams.join(", ")}`}</p>
+    return html`<details class="user-menu"><summary>${user.user}</summary><div
+        class="user-menu-body">
+        <p>${user.user}, ${user.role}${
+            user.teams.length > 0 && html`<br />teams: ${user.teams.join(", ")}`
+        }</p>
         <label>Colours <select onChange=${choose}>
-            ${THEMES.map((t) => html`<option value=${t} selected=${t === chosen}>${t}</option>`)}</select></label>
+            ${THEMES.map(
+                (t) => html`<option value=${t}
+                selected=${t === chosen}>${t}</option>`,
+            )}</select></label>
         ${user.by !== "socket" && html`<button type="button" onClick=${signOut}>Sign out</button>`}
     </div></details>`;
 }

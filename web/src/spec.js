@@ -3,7 +3,7 @@
 // makes from its one table of job options. Pure: schema in, fields and bodies out.
 import { parseDuration, parseMebibytes } from "./units.js";
 
-/* What most jobs set, in this order, in the form's words; everything else is under "More options". */
+/* What most jobs set, in this order, in the form's words; the rest is under "More options". */
 const COMMON = {
     name: ["Name", ""],
     cpus: ["CPUs on each node", ""],
@@ -56,7 +56,8 @@ function number(text) {
     return text.trim() === "" ? null : Number(text);
 }
 
-/** @returns {common: [field], more: [field]}, a field {path, label, type, choices, hint, min, max, maxLength, about, read} */
+/** @returns {common: [field], more: [field]}; a field is {path, label, type, choices, hint, min,
+ *   max, maxLength, about, read} */
 export function fieldsOf(schema) {
     const all = [];
     for (const [name, member] of Object.entries(schema.properties)) {

@@ -83,7 +83,8 @@ function read() {
                 delay = Math.min(2 * delay, RETRY_MS[1]);
             };
             source.addEventListener("ready", () => {
-                if (!isFirst) tell({ kind: "reset", data: null }); // lists may have changed meanwhile
+                // lists may have changed meanwhile
+                if (!isFirst) tell({ kind: "reset", data: null });
                 isFirst = false;
             });
             source.addEventListener("end", (event) => {

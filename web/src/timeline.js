@@ -25,7 +25,8 @@ function ms(time, fallback) {
 
 /**
  * @param detail of GET /api/v1/jobs/ID, `events` of its /events
- * @returns {from, to, rows: [{attempt, end, node, spans: [{kind, from, to}], marks: [{kind, at, text}]}]}
+ * @returns {from, to, rows: [{attempt, end, node, spans: [{kind, from, to}],
+ *   marks: [{kind, at, text}]}]}
  */
 export function timeline(detail, events, nowMs) {
     const { job } = detail,

@@ -138,7 +138,7 @@ test("runs of a night that are under way together overlap", () => {
     );
 });
 
-test("a night is from noon to noon, 14 of them without a gap, also across a change of clocks", () => {
+test("a night is from noon to noon, 14 without a gap, also as clocks change", () => {
     for (const at of [
         now,
         Date.parse("2027-03-20T03:00:00Z"),

@@ -13,7 +13,8 @@ function nightStart(ms, nights) {
 
 /**
  * @param plan of GET /api/v1/crons/plan
- * @returns [{from, to, runs: [{entry, at, end, lane, overlaps: [names]}], lanes, often: [{entry, times}],
+ * @returns [{from, to, runs: [{entry, at, end, lane, overlaps: [names]}], lanes,
+ *   often: [{entry, times}],
  *     leftOut: [{entry, at, why}]}]; times is null where the plan does not have all of them
  */
 export function nightsOf(plan, nowMs) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All pages: one row each. `nav` is its name in the menu; a page without one is reached from others.
+// All pages: one row each. `nav` is its name in the menu; a page without one is reached from
+// others.
 import { match } from "../router.js";
 import { Advice } from "./advice.js";
 import { AuditLog } from "./audit_log.js";

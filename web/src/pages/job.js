@@ -22,7 +22,8 @@ import { timeline } from "../timeline.js";
 export function Job({ params }) {
     const path = "/api/v1/jobs/" + encodeURIComponent(params.ref);
     const detail = useData(path, { on: ["job", "event"], concerns: (e) => isOf(e, params.ref) });
-    return html`<${Loaded} of=${detail} lines=${10}>${(d) => html`<${JobPage} key=${d.job.id} d=${d} changed=${detail.reload} />`}</${Loaded}>`;
+    return html`<${Loaded} of=${detail} lines=${10}>${(d) =>
+        html`<${JobPage} key=${d.job.id} d=${d} changed=${detail.reload} />`}</${Loaded}>`;
 }
 
 /** Whether an event of the stream may concern the job of this page. */
@@ -33,18 +34,39 @@ function isOf(e, ref) {
 function JobPage({ d, changed }) {
     const { job } = d;
     return html`<${PageHead} title=${"Job " + job.ref + (job.hidden ? "" : ": " + job.name)}
-            note=${html`<${JobState} job=${job} /> ${job.user}${job.team && job.team !== job.user ? ", team " + job.team : ""}${job.cron && html`, from <a href=${"/console/cron/" + job.cron}>cron entry ${job.cron}</a>`}
-                ${isWeb(job.url) && html` · <a href=${job.url} rel="noreferrer noopener" target="_blank">experiment</a>`}`}>
+            note=${html`<${JobState} job=${job} /> ${job.user}${
+                job.team && job.team !== job.user ? ", team " + job.team : ""
+            }${
+                job.cron &&
+                html`, from <a href=${"/console/cron/" + job.cron}>cron entry ${job.cron}</a>`
+            }
+                ${
+                    isWeb(job.url) &&
+                    html` · <a href=${job.url} rel="noreferrer noopener"
+                    target="_blank">experiment</a>`
+                }`}>
             <${JobActions} job=${job} changed=${changed} /></${PageHead}>
-        ${job.hidden && html`<p class="notice">Its owner does not show this job to you; you see that it exists and what it uses.</p>`}
+        ${
+            job.hidden &&
+            html`<p class="notice">Its owner does not show this job to you; you see that
+            it exists and what it uses.</p>`
+        }
         <${Figures} d=${d} />
         ${job.state === "pending" && html`<${JobWhy} job=${job} changed=${changed} />`}
         ${d.array && html`<${JobTasks} job=${job} array=${d.array} />`}
         ${d.attempts.length > 0 && html`<${Attempts} d=${d} />`}
         ${d.job.progress_total > 0 && html`<${JobProgress} d=${d} />`}
-        ${d.attempts.length > 0 && !job.hidden && html`<${Card} title="Output"><${Log} job=${job} ranks=${job.ranks || 1} /></${Card}>`}
+        ${
+            d.attempts.length > 0 &&
+            !job.hidden &&
+            html`<${Card} title="Output"><${Log} job=${job} ranks=${job.ranks || 1} /></${Card}>`
+        }
         ${d.attempts.length > 0 && html`<${JobLoad} job=${job} />`}
-        ${job.checkpoint.method !== "none" && d.attempts.length > 0 && html`<${Checkpoints} d=${d} />`}
+        ${
+            job.checkpoint.method !== "none" &&
+            d.attempts.length > 0 &&
+            html`<${Checkpoints} d=${d} />`
+        }
         <div class="columns">${d.attempts.length > 0 && html`<${JobCost} d=${d} />`}
             <${Asked} d=${d} /><${Events} job=${job} /></div>`;
 }
@@ -61,17 +83,30 @@ function Figures({ d }) {
         <${Stat} name="Submitted" value=${html`<${Ago} at=${job.submitted_at} />`} />
         ${
             job.started_at &&
-            html`<${Stat} name=${job.state === "ended" ? "Took" : "Since its start"} value=${html`<${Lasted} from=${job.started_at} to=${job.ended_at} />`}
+            html`<${Stat} name=${job.state === "ended" ? "Took" : "Since its start"}
+                value=${html`<${Lasted} from=${job.started_at} to=${job.ended_at} />`}
             note=${job.node && "on " + job.node} />`
         }
-        <${Stat} name="Reclaims survived" value=${count(job.reclaims)} note=${job.lost_ms > 0 ? duration(job.lost_ms) + " done again" : job.attempts > 1 && "nothing done again"} />
-        <${Stat} name="Cost" value=${money(job.cost_uusd)} note=${saved !== null && percent(saved) + " below on-demand"} />
+        <${Stat} name="Reclaims survived" value=${count(job.reclaims)}
+            note=${
+                job.lost_ms > 0
+                    ? duration(job.lost_ms) + " done again"
+                    : job.attempts > 1 && "nothing done again"
+            } />
+        <${Stat} name="Cost" value=${money(job.cost_uusd)}
+            note=${saved !== null && percent(saved) + " below on-demand"} />
         ${
             job.progress !== null &&
-            html`<${Stat} name="Progress" value=${count(job.progress) + (job.progress_total ? " of " + count(job.progress_total) : "")}
+            html`<${Stat} name="Progress" value=${
+                count(job.progress) + (job.progress_total ? " of " + count(job.progress_total) : "")
+            }
             note=${job.progress_total && percent(job.progress / job.progress_total)} />`
         }
-        ${last && html`<${Stat} name="Last checkpoint" value=${html`<${Ago} at=${last.saved_at} />`} note=${bytes(last.bytes)} />`}
+        ${
+            last &&
+            html`<${Stat} name="Last checkpoint" value=${html`<${Ago} at=${last.saved_at} />`}
+            note=${bytes(last.bytes)} />`
+        }
     </${Stats}>`;
 }
 
@@ -118,7 +153,8 @@ function Attempts({ d }) {
     );
     return html`<${Card} title="Attempts">
         <${Gantt} line=${line} describe=${(row, span) => costOf(d, row, span)} />
-        <${Table} caption="Attempts" columns=${attemptColumns} rows=${d.attempts} rowKey=${(a) => a.attempt + "." + a.rank} /></${Card}>`;
+        <${Table} caption="Attempts" columns=${attemptColumns} rows=${d.attempts}
+            rowKey=${(a) => a.attempt + "." + a.rank} /></${Card}>`;
 }
 
 const checkpointColumns = [
@@ -133,11 +169,24 @@ const checkpointColumns = [
 ];
 
 function Checkpoints({ d }) {
-    return html`<${Card} title="Checkpoints" more=${d.certificate && html`<${Badge} word="drilled: resumes" tone="good" />`}>
-        ${d.failed_save && html`<p class="notice notice-bad" role="status">The last save failed: ${d.failed_save.text}</p>`}
-        <${Table} caption="Checkpoints" columns=${checkpointColumns} rows=${d.checkpoints} rowKey=${(c) => c.attempt + "." + c.sequence}
-            empty=${html`<${Empty} title="None yet">${d.job.save_interval_ms ? "Saved about every " + duration(d.job.save_interval_ms) + "." : ""}</${Empty}>`} />
-        <p class="hint">Verify, fetch, pin: <code>belay checkpoint verify ${d.job.ref}</code>, <code>belay checkpoint fetch ${d.job.ref}</code>, <code>belay checkpoint pin ${d.job.ref}</code></p>
+    return html`<${Card} title="Checkpoints" more=${
+        d.certificate && html`<${Badge} word="drilled: resumes" tone="good" />`
+    }>
+        ${
+            d.failed_save &&
+            html`<p class="notice notice-bad"
+            role="status">The last save failed: ${d.failed_save.text}</p>`
+        }
+        <${Table} caption="Checkpoints" columns=${checkpointColumns} rows=${d.checkpoints}
+            rowKey=${(c) => c.attempt + "." + c.sequence}
+            empty=${html`<${Empty} title="None yet">${
+                d.job.save_interval_ms
+                    ? "Saved about every " + duration(d.job.save_interval_ms) + "."
+                    : ""
+            }</${Empty}>`} />
+        <p class="hint">Verify, fetch, pin: <code>belay checkpoint
+            verify ${d.job.ref}</code>, <code>belay checkpoint
+                fetch ${d.job.ref}</code>, <code>belay checkpoint pin ${d.job.ref}</code></p>
     </${Card}>`;
 }
 
@@ -182,8 +231,14 @@ function Asked({ d }) {
         spec && ["Directory", html`<code>${spec.cwd}</code>`],
     ].filter(Boolean);
     return html`<${Card} title="What it asked for">
-        <dl class="facts">${rows.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-        ${spec && html`<details><summary>Script</summary><pre class="script" tabindex="0">${spec.script}</pre></details>`}</${Card}>`;
+        <dl class="facts">${rows.map(
+            ([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`,
+        )}</dl>
+        ${
+            spec &&
+            html`<details><summary>Script</summary><pre class="script"
+            tabindex="0">${spec.script}</pre></details>`
+        }</${Card}>`;
 }
 
 function Events({ job }) {
@@ -194,5 +249,8 @@ function Events({ job }) {
     return html`<${Card} title="Events"><${Loaded} of=${events}>${(
         d,
     ) => html`<ol class="events events-tall" tabindex="0" aria-label="Events">
-        ${[...d.events].reverse().map((e) => html`<li key=${e.id}><${Moment} at=${e.at} /> <b>${e.kind}</b> ${e.text}</li>`)}</ol>`}</${Loaded}></${Card}>`;
+        ${[...d.events].reverse().map(
+            (e) => html`<li key=${e.id}><${Moment}
+            at=${e.at} /> <b>${e.kind}</b> ${e.text}</li>`,
+        )}</ol>`}</${Loaded}></${Card}>`;
 }

@@ -76,8 +76,15 @@ export function Jobs({ query }) {
     };
     const list = useJobs(withQuery("/api/v1/jobs", { ...filter, limit: PAGE, why: 1 }));
     return html`<${PageHead} title="Jobs"
-            note=${list.jobs && count(list.jobs.length) + (list.next ? " and more" : "") + " in this list"}>
-            ${hasRole("member") && html`<a class="button button-main" href="/console/submit">Submit a job</a>`}</${PageHead}>
+            note=${
+                list.jobs &&
+                count(list.jobs.length) + (list.next ? " and more" : "") + " in this list"
+            }>
+            ${
+                hasRole("member") &&
+                html`<a class="button button-main"
+                href="/console/submit">Submit a job</a>`
+            }</${PageHead}>
         <${Filters} filter=${filter} />
         ${list.error && html`<${Failure} error=${list.error} retry=${list.reload} />`}
         ${!list.jobs && !list.error && html`<${Loading} lines=${8} />`}
@@ -99,7 +106,8 @@ export function Jobs({ query }) {
         }`;
 }
 
-/** The list of a filter, as far as it has been read: {jobs: null before that, next, error, more, reload} */
+/** The list of a filter as far as it has been read: {jobs, next, error, more, reload}; jobs is null
+ * before that. */
 function useJobs(path) {
     const [, redraw] = useState(0);
     const list = useRef(null);
@@ -198,10 +206,14 @@ export function joined(old, page, isNext) {
 function Filters({ filter }) {
     const change = (name) => (event) => setQuery({ [name]: event.target.value.trim() });
     const field = (name, label, hint) => html`<label>${label}
-        <input name=${name} value=${filter[name] || ""} onChange=${change(name)} placeholder=${hint} maxlength="63" autocomplete="off" /></label>`;
+        <input name=${name} value=${filter[name] || ""} onChange=${change(name)} placeholder=${hint}
+            maxlength="63" autocomplete="off" /></label>`;
     return html`<form class="filters" onSubmit=${(e) => e.preventDefault()} aria-label="Filter">
         <label>State <select name="state" onChange=${change("state")}>
-            ${STATES.map((s) => html`<option value=${s} selected=${s === filter.state}>${s}</option>`)}</select></label>
+            ${STATES.map(
+                (s) => html`<option value=${s}
+                selected=${s === filter.state}>${s}</option>`,
+            )}</select></label>
         ${field("user", "User")} ${field("team", "Team")} ${field("pool", "Pool")}
         ${field("name", "Name", "train*")} ${field("label", "Label", "NAME=VALUE")}
         <label>Order <select name="sort" onChange=${change("sort")}>

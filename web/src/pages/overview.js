@@ -40,8 +40,13 @@ function Figures({ s }) {
         <${Stat} name="Running" value=${count(s.jobs.running)} href="/console/jobs?state=running" />
         <${Stat} name="Waiting" value=${count(s.jobs.pending)} href="/console/jobs?state=pending"
             note=${s.jobs.waiting > 0 && count(s.jobs.waiting) + " held or for later"} />
-        <${Stat} name="Nodes" value=${count(s.nodes.up)} note=${nodes.filter(Boolean).join(", ")} href="/console/nodes" />
-        ${s.gpus.total > 0 && html`<${Stat} name="GPUs in use" value=${count(s.gpus.used) + " of " + count(s.gpus.total)} />`}
+        <${Stat} name="Nodes" value=${count(s.nodes.up)} note=${nodes.filter(Boolean).join(", ")}
+            href="/console/nodes" />
+        ${
+            s.gpus.total > 0 &&
+            html`<${Stat} name="GPUs in use"
+            value=${count(s.gpus.used) + " of " + count(s.gpus.total)} />`
+        }
         <${Stat} name="CPUs in use" value=${count(s.cpus.used) + " of " + count(s.cpus.total)}
             note=${mebibytes(s.memory_mib.used) + " of memory"} />
         <${Stat} name="Cost now" value=${rate(s.uusd_h)}
@@ -59,11 +64,13 @@ const runningColumns = [
 
 function Running() {
     const jobs = useData("/api/v1/jobs?state=running&limit=8", { on: ["job"] });
-    return html`<${Card} title="Running" more=${html`<a href="/console/jobs?state=running">All</a>`}>
+    return html`<${Card} title="Running"
+        more=${html`<a href="/console/jobs?state=running">All</a>`}>
         <${Loaded} of=${jobs}>${(
             d,
         ) => html`<${Table} caption="Running jobs" columns=${runningColumns} rows=${d.jobs}
-            rowKey=${(j) => j.id} empty=${html`<${Empty} title="No job runs" />`} />`}</${Loaded}></${Card}>`;
+            rowKey=${(j) => j.id} empty=${html`<${Empty}
+                title="No job runs" />`} />`}</${Loaded}></${Card}>`;
 }
 
 const waitingColumns = [
@@ -75,11 +82,13 @@ const waitingColumns = [
 
 function Waiting() {
     const jobs = useData("/api/v1/jobs?state=pending&limit=8&why=1", { on: ["job", "node"] });
-    return html`<${Card} title="Waiting" more=${html`<a href="/console/jobs?state=pending">All</a>`}>
+    return html`<${Card} title="Waiting"
+        more=${html`<a href="/console/jobs?state=pending">All</a>`}>
         <${Loaded} of=${jobs}>${(
             d,
         ) => html`<${Table} caption="Waiting jobs" columns=${waitingColumns} rows=${d.jobs}
-            rowKey=${(j) => j.id} empty=${html`<${Empty} title="No job waits" />`} />`}</${Loaded}></${Card}>`;
+            rowKey=${(j) => j.id} empty=${html`<${Empty}
+                title="No job waits" />`} />`}</${Loaded}></${Card}>`;
 }
 
 function Money() {
@@ -91,14 +100,16 @@ function Money() {
             <${Stat} name="Saved against on-demand" value=${money(t.on_demand_uusd - t.uusd)}
                 note=${t.on_demand_uusd > 0 && percent(1 - t.uusd / t.on_demand_uusd)} />
         </${Stats}>`}</${Loaded}>
-        <${Loaded} of=${budgets}>${(d) => d.budgets.map((b) => html`<${Budget} key=${b.name} b=${b} />`)}</${Loaded}>
+        <${Loaded} of=${budgets}>${(d) =>
+            d.budgets.map((b) => html`<${Budget} key=${b.name} b=${b} />`)}</${Loaded}>
     </${Card}>`;
 }
 
 function Budget({ b }) {
     const tone = b.left_uusd <= 0 ? "bad" : b.spent_uusd > 0.8 * b.cap_uusd ? "warn" : "good";
     return html`<div class="budget-line"><span>${b.name}</span>
-        <${Meter} name=${"budget " + b.name} used=${b.spent_uusd} total=${b.cap_uusd} tone=${tone} />
+        <${Meter} name=${"budget " + b.name} used=${b.spent_uusd} total=${b.cap_uusd}
+            tone=${tone} />
         <span>${money(b.spent_uusd)} of ${money(b.cap_uusd)}</span></div>`;
 }
 
@@ -114,7 +125,9 @@ function Reclaims() {
                 ? html`<${Empty} title="No reclaims of late" />`
                 : html`<ol class="events">${shown.map(
                       (e) => html`<li key=${e.id}>
-                    <${Moment} at=${e.at} /> <b>${e.kind}</b> ${e.ref && html`<a href=${"/console/jobs/" + e.job}>job ${e.ref}</a>`}
+                    <${Moment} at=${e.at} /> <b>${e.kind}</b> ${
+                        e.ref && html`<a href=${"/console/jobs/" + e.job}>job ${e.ref}</a>`
+                    }
                     <span> ${e.text}</span></li>`,
                   )}</ol>`;
         }}</${Loaded}></${Card}>`;
@@ -144,6 +157,8 @@ const poolColumns = [
 ];
 
 function Pools({ pools }) {
-    return html`<${Card} title="Pools"><${Table} caption="Pools" columns=${poolColumns} rows=${pools} rowKey=${(p) => p.pool}
-        empty=${html`<${Empty} title="No pools">belayd's configuration has none: docs/how-to/pools-and-users.md</${Empty}>`} /></${Card}>`;
+    return html`<${Card} title="Pools"><${Table} caption="Pools" columns=${poolColumns}
+        rows=${pools} rowKey=${(p) => p.pool}
+        empty=${html`<${Empty} title="No pools">belayd's configuration has none:
+            docs/how-to/pools-and-users.md</${Empty}>`} /></${Card}>`;
 }

@@ -162,7 +162,8 @@ const limitColumns = [
                 ? ""
                 : q.quota_cpus === null
                   ? html`<span class="quiet">none</span>`
-                  : html`<${Limit} name="Quota of CPUs" used=${rounded(q.cpus)} max=${q.quota_cpus} />`,
+                  : html`<${Limit} name="Quota of CPUs" used=${rounded(q.cpus)}
+                      max=${q.quota_cpus} />`,
     },
     { name: "GPUs", cell: (q) => html`<${Limit} name="GPUs" used=${q.gpus} max=${q.max_gpus} />` },
     {

@@ -55,17 +55,20 @@ export function SignIn({ next }) {
         }
         ${
             methods.oidc &&
-            html`<p><a class="button button-main" href=${"/login?next=" + encodeURIComponent(target)}>
+            html`<p><a class="button button-main"
+                href=${"/login?next=" + encodeURIComponent(target)}>
             Sign in with your organisation</a></p>`
         }
         <form onSubmit=${byToken}>
             <label for="token">Token</label>
-            <input id="token" name="token" type="password" autocomplete="off" required maxlength="200" />
+            <input id="token" name="token" type="password" autocomplete="off" required
+                maxlength="200" />
             <button type="submit" class=${methods.oidc ? "" : "button-main"} disabled=${busy}>
                 ${busy ? "Signing in …" : "Sign in with the token"}</button>
         </form>
         <p class="hint">On a machine where the command line works, <code>belay console</code> opens
-            this page and signs you in. An administrator makes tokens with <code>belay token create</code>.</p>
+            this page and signs you in. An administrator makes tokens with <code>belay token
+                create</code>.</p>
     </main>`;
 }
 

@@ -10,6 +10,8 @@ export function Card({ title, more, children }) {
 
 /** The title of a page, with its actions. */
 export function PageHead({ title, note, children }) {
-    return html`<header class="page-head"><div><h1>${title}</h1>${note && html`<p class="page-note">${note}</p>`}</div>
+    return html`<header class="page-head"><div><h1>${title}</h1>${
+        note && html`<p class="page-note">${note}</p>`
+    }</div>
         ${children && html`<div class="page-actions">${children}</div>`}</header>`;
 }

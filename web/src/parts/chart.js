@@ -66,7 +66,8 @@ export function Chart({
         };
     }, [times, series, kind, height, range && range.join(), marks.length]);
     return html`<figure class="chart">
-        <div class="chart-plot" ref=${box} role="img" aria-label=${name + ", as a chart; the table below has the same"}></div>
+        <div class="chart-plot" ref=${box} role="img"
+            aria-label=${name + ", as a chart; the table below has the same"}></div>
         <${Legend} series=${series} />
         <details><summary>As a table</summary>
             <${DataTable} name=${name} times=${times} series=${series} format=${format} /></details>
@@ -83,15 +84,20 @@ function Legend({ series }) {
         .filter((s) => s.name)
         .map(
             (s, i) => html`<li key=${s.name}>
-        <span class="legend-mark" style=${{ background: "var(" + colourOf(s, i) + ")" }}></span>${s.name}</li>`,
+        <span class="legend-mark" style=${{
+            background: "var(" + colourOf(s, i) + ")",
+        }}></span>${s.name}</li>`,
         )}</ul>`;
 }
 
 function DataTable({ name, times, series, format }) {
     const named = series.filter((s) => s.name);
-    return html`<div class="table-box table-data" tabindex="0" role="region" aria-label=${name}><table class="table">
+    return html`<div class="table-box table-data" tabindex="0" role="region"
+        aria-label=${name}><table class="table">
         <caption class="sr-only">${name}</caption>
-        <thead><tr><th scope="col">Time</th>${named.map((s) => html`<th scope="col" class="number">${s.name}</th>`)}</tr></thead>
+        <thead><tr><th scope="col">Time</th>${named.map(
+            (s) => html`<th scope="col" class="number">${s.name}</th>`,
+        )}</tr></thead>
         <tbody>${times.map(
             (t, i) => html`<tr><th scope="row">${absolute(t)}</th>
             ${named.map((s) => html`<td class="number">${format(s.values[i])}</td>`)}</tr>`,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question before something is done. The browser's own <dialog> keeps the focus and closes by Esc.
+// A question before something is done. The browser's own <dialog> keeps the focus, closes by Esc.
 import { html, useEffect, useRef, useState } from "../dom.js";
 
 /**
@@ -32,14 +32,16 @@ export function Ask({ title, verb, danger, act, close, children }) {
         event.preventDefault();
         if (!busy) close(false);
     };
-    return html`<dialog class="dialog" ref=${dialog} onCancel=${cancel} aria-labelledby="dialog-title">
+    return html`<dialog class="dialog" ref=${dialog} onCancel=${cancel}
+        aria-labelledby="dialog-title">
         <form onSubmit=${submit}>
             <h2 id="dialog-title">${title}</h2>
             <div class="dialog-body">${children}</div>
             ${error && html`<p class="notice notice-bad" role="alert">${error.message}</p>`}
             <div class="dialog-buttons">
                 <button type="button" onClick=${cancel} disabled=${busy}>Back</button>
-                <button type="submit" class=${danger ? "button-danger" : "button-main"} disabled=${busy}>
+                <button type="submit" class=${danger ? "button-danger" : "button-main"}
+                    disabled=${busy}>
                     ${busy ? "Working …" : verb}</button>
             </div>
         </form></dialog>`;

@@ -26,14 +26,19 @@ export function Gantt({ line, describe }) {
         <svg width=${width} height=${height} viewBox=${"0 0 " + width + " " + height} role="img"
             aria-label="Timeline of the attempts; the table of attempts has the same">
             <${Axis} line=${line} x=${x} width=${width} height=${height} />
-            ${line.rows.map((row, i) => html`<${GanttRow} key=${i} row=${row} y=${i * ROW_PX} x=${x} choose=${setChosen} describe=${describe} />`)}
+            ${line.rows.map(
+                (row, i) => html`<${GanttRow} key=${i} row=${row} y=${i * ROW_PX} x=${x}
+                choose=${setChosen} describe=${describe} />`,
+            )}
         </svg>
         <figcaption><ul class="legend">${Object.entries(KINDS).map(
             ([kind, name]) => html`<li key=${kind}>
             <span class=${"legend-mark gantt-" + kind}></span>${name}</li>`,
         )}
             <li><span class="gantt-legend-notice">▼</span>notice</li></ul>
-            <p class="gantt-chosen" aria-live="polite">${chosen || "Point at a part, or touch it, for its time and cost."}</p></figcaption>
+            <p class="gantt-chosen" aria-live="polite">${
+                chosen || "Point at a part, or touch it, for its time and cost."
+            }</p></figcaption>
     </figure>`;
 }
 
@@ -52,28 +57,36 @@ function Axis({ line, x, width, height }) {
                   },
         );
     return at.map(
-        (
-            t,
-        ) => html`<g key=${t}><line class="gantt-grid" x1=${x(t)} x2=${x(t)} y1="0" y2=${height - AXIS_PX} />
-        <text class="gantt-text" x=${Math.min(x(t), width - 36)} y=${height - 6} text-anchor="middle">${text(t)}</text></g>`,
+        (t) => html`<g key=${t}><line class="gantt-grid" x1=${x(t)} x2=${x(t)} y1="0"
+            y2=${height - AXIS_PX} />
+        <text class="gantt-text" x=${Math.min(x(t), width - 36)} y=${height - 6}
+            text-anchor="middle">${text(t)}</text></g>`,
     );
 }
 
 function GanttRow({ row, y, x, choose, describe }) {
     const top = y + (ROW_PX - BAR_PX) / 2;
     return html`<g>
-        <text class="gantt-text" x="0" y=${y + ROW_PX / 2 + 4}>${row.attempt === null ? "" : "#" + row.attempt}</text>
+        <text class="gantt-text" x="0" y=${y + ROW_PX / 2 + 4}>${
+            row.attempt === null ? "" : "#" + row.attempt
+        }</text>
         ${row.spans.map((s, i) => {
             const text = say(row, s, describe);
-            return html`<rect key=${i} class=${"gantt-" + s.kind} x=${x(s.from)} y=${s.kind === "save" ? top - 3 : top}
-                width=${Math.max(LEAST_PX, x(s.to) - x(s.from))} height=${s.kind === "save" ? BAR_PX + 6 : BAR_PX}
-                onPointerEnter=${() => choose(text)} onClick=${() => choose(text)}><title>${text}</title></rect>`;
+            return html`<rect key=${i} class=${"gantt-" + s.kind} x=${x(s.from)}
+                y=${s.kind === "save" ? top - 3 : top}
+                width=${Math.max(LEAST_PX, x(s.to) - x(s.from))}
+                    height=${s.kind === "save" ? BAR_PX + 6 : BAR_PX}
+                onPointerEnter=${() => choose(text)}
+                    onClick=${() => choose(text)}><title>${text}</title></rect>`;
         })}
         ${row.marks
             .filter((m) => m.kind !== "saved")
             .map(
                 (m, i) => html`<path key=${i} class=${"gantt-mark gantt-mark-" + m.kind}
-            d=${"M" + x(m.at) + " " + (top + 2) + " l-5 -9 h10 z"} onPointerEnter=${() => choose(m.text)}><title>${absolute(m.at) + ": " + m.text}</title></path>`,
+            d=${"M" + x(m.at) + " " + (top + 2) + " l-5 -9 h10 z"}
+                onPointerEnter=${() => choose(m.text)}><title>${
+                    absolute(m.at) + ": " + m.text
+                }</title></path>`,
             )}
     </g>`;
 }

@@ -7,5 +7,7 @@ export function JobLink({ job }) {
 }
 
 export function JobName({ job }) {
-    return html`<span class="job-name" title=${job.name}>${job.hidden ? "not shown to you" : job.name}</span>`;
+    return html`<span class="job-name" title=${job.name}>${
+        job.hidden ? "not shown to you" : job.name
+    }</span>`;
 }

@@ -32,7 +32,8 @@ export const ACTIONS = [
         when: (j) => j.state === "running",
         says: (j) =>
             saves(j)
-                ? "The job is saved, stopped and queued again; it resumes from the new checkpoint. If the save fails it runs on."
+                ? "The job is saved, stopped and queued again, and resumes there. " +
+                  "If the save fails, it runs on."
                 : "The job saves nothing: it is stopped, queued again, and begins from the start.",
         fields: (j) =>
             saves(j)
@@ -50,7 +51,7 @@ export const ACTIONS = [
         when: (j) => j.state !== "ended" && j.hold === "none",
         says: (j) =>
             j.state === "running"
-                ? "The running attempt goes on; when it ends, the job is not started again until it is released."
+                ? "The running attempt goes on; after it the job waits until it is released."
                 : "The job is not started until it is released.",
     },
     {
@@ -59,7 +60,7 @@ export const ACTIONS = [
         path: "reclaim",
         when: (j) => j.state === "running" && saves(j),
         says: () =>
-            "The job is saved and stopped, costs nothing more, and waits until it is released; then it resumes.",
+            "The job is saved and stopped, costs nothing more, and resumes when it is released.",
     },
     {
         key: "release",
@@ -80,7 +81,8 @@ export const ACTIONS = [
         path: "drill",
         when: (j) => j.state === "running" && saves(j),
         says: () =>
-            "A rehearsal of a reclaim: the job is stopped for real and has to resume on a node. The result certifies how long that takes and what is lost.",
+            "A rehearsal of a reclaim: the job is really stopped and has to resume. " +
+            "The result certifies how long that takes and what is lost.",
         fields: () => [
             check(
                 "without_notice",
@@ -109,7 +111,7 @@ export const ACTIONS = [
         when: (j) => j.state !== "ended" && j.state !== "cancelling",
         says: (j) =>
             j.state === "running"
-                ? "The program is ended, and the job with it. Checkpoints are kept for a while as the retention says."
+                ? "The program is ended, and the job with it. Its checkpoints stay for a while."
                 : "The job ends without having run.",
     },
 ];
@@ -124,13 +126,20 @@ export function JobActions({ job, changed }) {
     };
     return html`${ACTIONS.filter((a) => a.when(job)).map(
         (a) => html`<button key=${a.key} type="button"
-            class=${a.danger ? "button-danger" : a.main ? "button-main" : ""} onClick=${() => setAsked(a)}>${a.title}</button>`,
+            class=${a.danger ? "button-danger" : a.main ? "button-main" : ""}
+                onClick=${() => setAsked(a)}>${a.title}</button>`,
     )}
         ${
             asked &&
-            html`<${Ask} title=${asked.title + ": job " + job.ref + (job.name ? ", " + job.name : NONE)} verb=${asked.title}
+            html`<${Ask} title=${
+                asked.title + ": job " + job.ref + (job.name ? ", " + job.name : NONE)
+            } verb=${asked.title}
             danger=${asked.danger} close=${close}
-            act=${(form) => post("/api/v1/jobs/" + job.id + "/" + asked.path, asked.body ? asked.body(form, job) : {})}>
+            act=${(form) =>
+                post(
+                    "/api/v1/jobs/" + job.id + "/" + asked.path,
+                    asked.body ? asked.body(form, job) : {},
+                )}>
             <p>${asked.says(job)}</p>${asked.fields && asked.fields(job)}</${Ask}>`
         }`;
 }

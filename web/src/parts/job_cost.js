@@ -53,8 +53,23 @@ export function JobCost({ d }) {
         { name: "Part", cell: (r) => (total > 0 ? percent(r.uusd / total) : ""), number: true },
     ];
     return html`<${Card} title="Cost">
-        ${total > 0 && html`<div class="split" aria-hidden="true">${rows.map((r) => html`<span key=${r.kind} class=${"split-" + r.kind} style=${{ width: (100 * r.uusd) / total + "%" }} title=${r.kind}></span>`)}</div>`}
-        <${Table} caption="Cost by what the time was" columns=${columns} rows=${rows} rowKey=${(r) => r.kind}
-            empty=${html`<p class="quiet">The ledger has its first row when an attempt ends.</p>`} />
-        ${d.job.on_demand_uusd > 0 && html`<p>On-demand, without interruptions, the same work would have cost ${money(d.job.on_demand_uusd)}.</p>`}</${Card}>`;
+        ${
+            total > 0 &&
+            html`<div class="split"
+            aria-hidden="true">${rows.map(
+                (r) =>
+                    html`<span key=${r.kind} class=${"split-" + r.kind}
+                    style=${{ width: (100 * r.uusd) / total + "%" }}
+                        title=${r.kind}></span>`,
+            )}</div>`
+        }
+        <${Table} caption="Cost by what the time was" columns=${columns} rows=${rows}
+            rowKey=${(r) => r.kind}
+            empty=${html`<p class="quiet">The ledger has its first row when an attempt
+                ends.</p>`} />
+        ${
+            d.job.on_demand_uusd > 0 &&
+            html`<p>On-demand, without interruptions, the same work would
+            have cost ${money(d.job.on_demand_uusd)}.</p>`
+        }</${Card}>`;
 }

@@ -75,7 +75,8 @@ const GPU_CHARTS = [
 function LoadChart({ title, load, spanMs, columns, format }) {
     const chart = useMemo(() => chartOf(load, spanMs, columns), [load]);
     return html`<section><h3>${title}</h3>
-        <${Chart} name=${title} times=${chart.times} series=${chart.series} format=${format} height=${150} /></section>`;
+        <${Chart} name=${title} times=${chart.times} series=${chart.series} format=${format}
+            height=${150} /></section>`;
 }
 
 /** Charts over the job's time, of one rank. */
@@ -85,17 +86,26 @@ function OverTime({ job }) {
     return html`${
         job.ranks > 1 &&
         html`<label>Rank <select onChange=${(e) => setRank(Number(e.target.value))}>
-            ${Array.from({ length: job.ranks }, (_, i) => html`<option value=${i} selected=${i === rank}>${i}</option>`)}</select></label>`
+            ${Array.from(
+                { length: job.ranks },
+                (_, i) => html`<option value=${i}
+                    selected=${i === rank}>${i}</option>`,
+            )}</select></label>`
     }
         <${Loaded} of=${load}>${(d) =>
             d.at_ms.length === 0
                 ? html`<p class="quiet">Measured after its first minute.</p>`
                 : html`<div class="columns">
-                ${TASK_CHARTS.map(([title, columns, format]) => html`<${LoadChart} key=${title} title=${title} load=${d} spanMs=${d.span_ms} columns=${columns} format=${format} />`)}
+                ${TASK_CHARTS.map(
+                    ([title, columns, format]) =>
+                        html`<${LoadChart} key=${title} title=${title} load=${d} spanMs=${d.span_ms}
+                        columns=${columns} format=${format} />`,
+                )}
                 ${d.gpus.flatMap((g) =>
                     GPU_CHARTS.map(
                         ([title, columns, format]) => html`<${LoadChart} key=${g.gpu + title}
-                    title=${"GPU " + g.index + ": " + title} load=${g} spanMs=${d.span_ms} columns=${columns} format=${format} />`,
+                    title=${"GPU " + g.index + ": " + title} load=${g} spanMs=${d.span_ms}
+                        columns=${columns} format=${format} />`,
                     ),
                 )}
             </div>`}</${Loaded}>`;
@@ -109,6 +119,10 @@ export function JobLoad({ job }) {
             (f) => html`<div class="notice notice-warn" key=${f.code + f.rank + f.gpu}>
             <p>${f.text}</p><ul>${f.remedies.map((r) => html`<li>${r}</li>`)}</ul></div>`,
         )}
-            ${job.ranks > 1 && html`<${Table} caption="Use by rank" columns=${rankColumns} rows=${d.ranks} rowKey=${(r) => r.rank} />`}`}</${Loaded}>
+            ${
+                job.ranks > 1 &&
+                html`<${Table} caption="Use by rank" columns=${rankColumns}
+                rows=${d.ranks} rowKey=${(r) => r.rank} />`
+            }`}</${Loaded}>
         <${OverTime} job=${job} /></${Card}>`;
 }

@@ -47,7 +47,10 @@ export function JobProgress({ d }) {
     const deadline = job.finish_by || job.deadline_at;
     const end = Math.max(times[times.length - 1] || 0, deadline ? Date.parse(deadline) : 0);
     return html`<${Card} title="Progress">
-        <${Chart} name="Progress" times=${times} series=${series} format=${(v) => count(v === null ? null : Math.round(v))}
-            range=${[times[0], end]} marks=${deadline ? [{ at: Date.parse(deadline), name: "finish by" }] : []} />
+        <${Chart} name="Progress" times=${times} series=${series}
+            format=${(v) => count(v === null ? null : Math.round(v))}
+            range=${[times[0], end]} marks=${
+                deadline ? [{ at: Date.parse(deadline), name: "finish by" }] : []
+            } />
         ${expects && expects.why && html`<p>${expects.why}</p>`}</${Card}>`;
 }

@@ -31,13 +31,19 @@ export function JobTasks({ job, array }) {
     );
     return html`<${Card} title="Tasks">
         <${Stats}>
-            <${Stat} name="Tasks" value=${count(array.tasks)} note=${array.at_once ? "at most " + count(array.at_once) + " at once" : ""} />
+            <${Stat} name="Tasks" value=${count(array.tasks)}
+                note=${array.at_once ? "at most " + count(array.at_once) + " at once" : ""} />
             <${Stat} name="Succeeded" value=${count(array.succeeded)} />
             <${Stat} name="Ended otherwise" value=${count(array.other)} />
             <${Stat} name="Not begun or running" value=${count(array.left)} />
         </${Stats}>
         <${Loaded} of=${tasks}>${(
             d,
-        ) => html`<${Table} caption="Tasks that have begun" columns=${columns} rows=${d.jobs} rowKey=${(j) => j.id} />
-            ${d.next && html`<p class="quiet">The 200 newest tasks. All of them: <code>belay list --array ${job.ref}</code></p>`}`}</${Loaded}></${Card}>`;
+        ) => html`<${Table} caption="Tasks that have begun" columns=${columns} rows=${d.jobs}
+            rowKey=${(j) => j.id} />
+            ${
+                d.next &&
+                html`<p class="quiet">The 200 newest tasks. All of them: <code>belay list
+                --array ${job.ref}</code></p>`
+            }`}</${Loaded}></${Card}>`;
 }

@@ -62,8 +62,11 @@ export function UpdateFields({ job }) {
         (f) => html`<label key=${f.name}>${f.label}
         ${
             f.choices
-                ? html`<select name=${f.name}>${f.choices.map((c) => html`<option selected=${c === f.from(job)}>${c}</option>`)}</select>`
-                : html`<input name=${f.name} type=${f.type || "text"} min=${f.type ? 0 : undefined} step="any" defaultValue=${f.from(job)} placeholder=${f.hint || ""} />`
+                ? html`<select name=${f.name}>${f.choices.map(
+                      (c) => html`<option selected=${c === f.from(job)}>${c}</option>`,
+                  )}</select>`
+                : html`<input name=${f.name} type=${f.type || "text"} min=${f.type ? 0 : undefined}
+                    step="any" defaultValue=${f.from(job)} placeholder=${f.hint || ""} />`
         }
     </label>`,
     )}</div>`;

@@ -46,25 +46,37 @@ export function Log({ job, ranks }) {
                 e.preventDefault();
                 setHit((hit + 1) % Math.max(1, hits.length));
             }}>
-                <input type="search" aria-label="Search the output" placeholder="Search" value=${word} onInput=${(
-                    e,
-                ) => {
-                    setWord(e.target.value);
-                    setHit(0);
-                }} />
+                <input type="search" aria-label="Search the output" placeholder="Search"
+                    value=${word} onInput=${(e) => {
+                        setWord(e.target.value);
+                        setHit(0);
+                    }} />
                 ${
                     word &&
-                    html`<span role="status">${hits.length ? (hit % hits.length) + 1 + " of " + count(hits.length) : "not found"}</span>
+                    html`<span role="status">${
+                        hits.length
+                            ? (hit % hits.length) + 1 + " of " + count(hits.length)
+                            : "not found"
+                    }</span>
                     <button type="submit">Next</button>`
                 }
             </form>
             ${
                 ranks > 1 &&
                 html`<label>Rank <select onChange=${(e) => setRank(Number(e.target.value))}>
-                ${Array.from({ length: ranks }, (_, i) => html`<option value=${i} selected=${i === rank}>${i}</option>`)}</select></label>`
+                ${Array.from(
+                    { length: ranks },
+                    (_, i) => html`<option value=${i}
+                        selected=${i === rank}>${i}</option>`,
+                )}</select></label>`
             }
-            <label><input type="checkbox" checked=${follow} onChange=${(e) => setFollow(e.target.checked)} /> follow</label>
-            <a class="button" href=${withQuery("/api/v1/jobs/" + job.id + "/logs", { offset: Math.max(0, log.end - 262144), rank: rank || "", max: 262144 })}
+            <label><input type="checkbox" checked=${follow}
+                onChange=${(e) => setFollow(e.target.checked)} /> follow</label>
+            <a class="button" href=${withQuery("/api/v1/jobs/" + job.id + "/logs", {
+                offset: Math.max(0, log.end - 262144),
+                rank: rank || "",
+                max: 262144,
+            })}
                 download=${"job-" + job.ref + ".log"}>Save the last 256 KiB</a>
         </div>
         ${log.error && html`<${Failure} error=${log.error} retry=${log.reload} />`}
@@ -72,9 +84,17 @@ export function Log({ job, ranks }) {
         ${!log.loading && !log.error && log.end === 0 && html`<p class="quiet">No output yet.</p>`}
         ${
             log.end > 0 &&
-            html`<div class="log" ref=${box} onScroll=${scrolled} tabindex="0" role="log" aria-label="Output" aria-live="off">
-            <div>${log.start > 0 && html`<button type="button" onClick=${log.earlier}>Show earlier output (${bytes(log.start)})</button>`}</div>
-            ${log.lines.map((line, i) => html`<${Line} key=${log.first + i} line=${line} isHit=${hits.length > 0 && hits[hit % hits.length] === i} word=${word} />`)}
+            html`<div class="log" ref=${box} onScroll=${scrolled} tabindex="0" role="log"
+                aria-label="Output" aria-live="off">
+            <div>${
+                log.start > 0 &&
+                html`<button type="button"
+                onClick=${log.earlier}>Show earlier output (${bytes(log.start)})</button>`
+            }</div>
+            ${log.lines.map(
+                (line, i) => html`<${Line} key=${log.first + i} line=${line}
+                isHit=${hits.length > 0 && hits[hit % hits.length] === i} word=${word} />`,
+            )}
         </div>`
         }`;
 }
@@ -86,7 +106,11 @@ function plain(line) {
 function Line({ line, isHit, word }) {
     const seam = SEAM.exec(plain(line));
     if (seam) return html`<div class="log-seam" role="separator">${seam[1]}</div>`;
-    return html`<div class=${classes("log-line", isHit && "log-hit")}>${line.length ? line.map((p) => html`<span style=${styleOf(p.style)}>${marked(p.text, word)}</span>`) : "\n"}</div>`;
+    return html`<div class=${classes("log-line", isHit && "log-hit")}>${
+        line.length
+            ? line.map((p) => html`<span style=${styleOf(p.style)}>${marked(p.text, word)}</span>`)
+            : "\n"
+    }</div>`;
 }
 
 function styleOf(s) {
@@ -111,7 +135,8 @@ function marked(text, word) {
           ];
 }
 
-/** {lines, first: number of the first line, start, end: offsets, loading, error, earlier, reload} */
+/** {lines, first, start, end, loading, error, earlier, reload}; first: number of the first line,
+ * start and end: offsets */
 function useLog(id, rank, runs) {
     const live = useStreamState() === "live";
     const [, redraw] = useState(0);

@@ -5,7 +5,10 @@ import { html } from "../dom.js";
 /** Grey lines where text will be; announced once. */
 export function Loading({ lines = 3 }) {
     return html`<div class="loading" role="status"><span class="sr-only">Loading</span>
-        ${Array.from({ length: lines }, () => html`<div class="loading-line" aria-hidden="true"></div>`)}
+        ${Array.from(
+            { length: lines },
+            () => html`<div class="loading-line" aria-hidden="true"></div>`,
+        )}
     </div>`;
 }
 
@@ -32,6 +35,10 @@ export function Loaded({ of, lines, children }) {
         return of.error
             ? html`<${Failure} error=${of.error} retry=${of.reload} />`
             : html`<${Loading} lines=${lines} />`;
-    return html`${of.error && html`<p class="stale" role="status">Not up to date: ${of.error.message}</p>`}
+    return html`${
+        of.error &&
+        html`<p class="stale"
+        role="status">Not up to date: ${of.error.message}</p>`
+    }
         ${children(of.data)}`;
 }

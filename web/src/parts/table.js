@@ -9,10 +9,14 @@ import { classes, html, useLayoutEffect, useRef, useState } from "../dom.js";
  */
 export function Table({ caption, columns, rows, rowKey, empty }) {
     if (rows.length === 0 && empty) return empty;
-    return html`<div class="table-box" tabindex="0" role="region" aria-label=${caption}><table class="table">
+    return html`<div class="table-box" tabindex="0" role="region" aria-label=${caption}><table
+        class="table">
         <caption class="sr-only">${caption}</caption>
         <thead><${HeadRow} columns=${columns} /></thead>
-        <tbody>${rows.map((row) => html`<${Row} key=${rowKey(row)} columns=${columns} row=${row} />`)}</tbody>
+        <tbody>${rows.map(
+            (row) => html`<${Row} key=${rowKey(row)} columns=${columns}
+            row=${row} />`,
+        )}</tbody>
     </table></div>`;
 }
 
@@ -24,7 +28,10 @@ export function HeadRow({ columns }) {
 }
 
 export function Row({ columns, row }) {
-    return html`<tr>${columns.map((c) => html`<td class=${cellClass(c)} data-name=${c.name}>${c.cell(row)}</td>`)}</tr>`;
+    return html`<tr>${columns.map(
+        (c) => html`<td class=${cellClass(c)}
+        data-name=${c.name}>${c.cell(row)}</td>`,
+    )}</tr>`;
 }
 
 function cellClass(column) {
@@ -48,8 +55,8 @@ export function visibleRows({ total, rowHeight, top, height, spare = 10 }) {
 
 /**
  * The same for any number of rows of one height: only those in sight are in the page. onEnd is
- * called when the last rows come into sight, to read more. Where columns have widths, the one that is
- * `wide` has WIDE_PX at least, and the table scrolls sideways in its box.
+ * called when the last rows come into sight, to read more. Where columns have widths, the one that
+ * is `wide` has WIDE_PX at least, and the table scrolls sideways in its box.
  */
 export function LongTable({ caption, columns, rows, rowKey, rowHeight, onEnd }) {
     const box = useRef(null);
@@ -75,8 +82,10 @@ export function LongTable({ caption, columns, rows, rowKey, rowHeight, onEnd }) 
         n,
     ) => html`<tr class="table-space" aria-hidden="true"><td colspan=${columns.length}
         style=${{ height: n * rowHeight + "px" }}></td></tr>`;
-    return html`<div class="table-box table-long" ref=${box} tabindex="0" role="region" aria-label=${caption}>
-        <table class="table" aria-rowcount=${rows.length + 1} style=${width ? { minWidth: width + "px" } : undefined}>
+    return html`<div class="table-box table-long" ref=${box} tabindex="0" role="region"
+        aria-label=${caption}>
+        <table class="table" aria-rowcount=${rows.length + 1}
+            style=${width ? { minWidth: width + "px" } : undefined}>
         <caption class="sr-only">${caption}</caption>
         <thead><${HeadRow} columns=${columns} /></thead>
         <tbody>${range.first > 0 && space(range.first)}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times in the viewer's zone, with the absolute time on hover; all that are shown count on together.
+// Times in the viewer's zone, with the absolute time on hover; all count on together.
 import { html, useEffect, useRef, useState } from "../dom.js";
 import { NONE, absolute, duration, relative, shortTime } from "../format.js";
 
@@ -45,7 +45,10 @@ export function Ago({ at }) {
 
 export function Moment({ at }) {
     return at
-        ? html`<time datetime=${at} title=${absolute(Date.parse(at))}>${shortTime(Date.parse(at), Date.now())}</time>`
+        ? html`<time datetime=${at} title=${absolute(Date.parse(at))}>${shortTime(
+              Date.parse(at),
+              Date.now(),
+          )}</time>`
         : NONE;
 }
 
