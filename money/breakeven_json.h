@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The result of breakeven.h as JSON, and the page that shows it.
+ * The result of breakeven.h as JSON.
  */
 #ifndef BELAY_MONEY_BREAKEVEN_JSON_H
 #define BELAY_MONEY_BREAKEVEN_JSON_H
@@ -11,7 +11,5 @@
 /* The whole result, item by item and month by month; docs/reference/breakeven.md lists the
  * members. */
 json_t *breakeven_json(const struct breakeven_plan *p, const struct breakeven_result *r);
-
-extern const char breakeven_html[]; /* the page that shows it: replay/page.h */
 
 #endif

@@ -8,11 +8,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/yaml.h"
+#include "cli/html/breakeven_page.h"
+#include "cli/html/page.h"
 #include "cli/reports/breakeven_print.h"
 #include "cli/reports/node_use.h"
 #include "money/breakeven_json.h"
 #include "money/plan.h"
-#include "replay/page.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ struct request {
     } given[GIVEN_MAX];
     size_t n_given;
     const char *html, *interruptions;
+    char *command; /* for the page */
     bool cash_flow, measured;
     int64_t weeks; /* 0 if not given */
     const char *pool;
@@ -247,27 +249,24 @@ static int report(const struct request *q, bool as_json)
 {
     json_t *result = breakeven_json(&q->plan, &q->result);
     struct buf page = {0};
-    struct err e;
-    int rc = 0;
+    int rc = CLI_OK;
     if (q->html) {
-        page_fill(breakeven_html, result, &page);
-        rc = fs_write_atomic(q->html, buf_str(&page), page.len, 0644, &e);
-        buf_deinit(&page);
+        breakeven_page_write(result, q->command, clock_wall(&clock_system), &page);
+        rc = page_save(&page, q->html);
     }
-    if (rc != 0)
-        cli_error("%s", e.text);
-    else if (as_json)
+    if (rc == CLI_OK && as_json)
         cli_print_json(result);
-    else
+    else if (rc == CLI_OK)
         breakeven_print(&q->plan, &q->result, q->cash_flow);
     json_decref(result);
-    return rc == 0 ? CLI_OK : CLI_FAILED;
+    return rc;
 }
 
 static int run(int argc, const char **argv)
 {
     struct request *q = mem_alloc(sizeof *q);
     struct cli_args a;
+    q->command = page_command(argc, argv);
     int rc = cli_parse(&verb_breakeven, argc, argv, false, on_option, q, &a);
     if (rc == 0)
         rc = load(q, &a);
@@ -276,6 +275,7 @@ static int run(int argc, const char **argv)
     cli_args_deinit(&a);
     for (size_t i = 0; i < q->n_given; i++)
         free((char *)(uintptr_t)q->given[i].arg);
+    free(q->command);
     free(q);
     return rc < 0 ? CLI_OK : rc;
 }

@@ -5,12 +5,11 @@
  */
 #include "cli/reports/report.h"
 
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/reports/advise.h"
+#include "cli/html/weekly_page.h"
 #include "cli/list_table.h"
-#include "replay/page.h"
+#include "cli/reports/advise.h"
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,8 +19,6 @@
 #define HISTORY_WEEKS 8
 #define LINES_SHOWN 10
 #define JOBS_SHOWN "10"
-
-extern const char report_html[]; /* from base/embed.py */
 
 struct wall report_last_week(struct wall now)
 {
@@ -336,16 +333,11 @@ static void print_text(const json_t *r, FILE *out)
 
 /* ---- main ---- */
 
-static int write_page(const json_t *report, const char *file)
+static int write_page(const json_t *report, const struct report_options *o)
 {
     struct buf page = {0};
-    struct err e;
-    page_fill(report_html, report, &page);
-    int rc = fs_write_atomic(file, buf_str(&page), page.len, 0644, &e);
-    buf_deinit(&page);
-    if (rc != 0)
-        cli_error("%s", e.text);
-    return rc == 0 ? CLI_OK : CLI_FAILED;
+    weekly_page_write(report, PAGE_FILE, clock_wall(&clock_system), &page);
+    return page_save(&page, o->html);
 }
 
 /* ---- sending ---- */
@@ -373,7 +365,7 @@ static int send_to(struct report_source *a, const json_t *report, const char *te
         team ? team : "", cli_text(report, "from"));
     json_t *reply = NULL, *body = json_pack("{s:s,s:o,s:o}", key, to, "subject", json_text(subject),
                               "text", json_text(text));
-    page_fill(report_html, report, &page);
+    weekly_page_write(report, PAGE_MAIL, clock_wall(&clock_system), &page);
     json_object_set_new(body, "html", json_text(buf_str(&page)));
     a->rc = client_json(a->client, "POST", "/api/v1/cost/report", body, &reply, &a->e);
     if (a->rc == 0)
@@ -417,7 +409,7 @@ int report_run(const struct report_options *o)
         cli_print_json(report);
     else if (!is_sent)
         print_text(report, stdout);
-    int rc = o->html ? write_page(report, o->html) : CLI_OK;
+    int rc = o->html ? write_page(report, o) : CLI_OK;
     json_decref(report);
     return rc;
 }

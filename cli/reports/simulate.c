@@ -8,8 +8,10 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/html/page.h"
+#include "cli/html/simulate_page.h"
+#include "cli/reports/simulate_sums.h"
 #include "replay/history.h"
-#include "replay/page.h"
 #include "replay/study.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +59,7 @@ struct request {
     struct config *configs[FILES_MAX];
     size_t n_pools;
     char *jobs, *html;
+    char *command; /* for the page */
     struct trace_words traced, observed;
     struct joblog log;
     struct traces traces, observed_traces;
@@ -333,128 +336,15 @@ static void cell_part(struct table *t, double part, double whole)
         table_cell(t, "-");
 }
 
-#define LINES_MAX 32
-
-/* The column of one pool file, one line per value. */
-struct column {
-    const char *names[LINES_MAX];
-    char texts[LINES_MAX][32];
-    size_t n;
-};
-
-/* Optional lines: those that at least one column has a value for. */
-struct wanted {
-    bool deadlines, gpus, given_up, racks, data, storage;
-};
-
-static char *add_line(struct column *c, const char *name)
-{
-    c->names[c->n] = name;
-    return c->texts[c->n++];
-}
-
-static void add_usd(struct column *c, const char *name, int64_t uusd)
-{
-    cli_usd(uusd, add_line(c, name), sizeof c->texts[0]);
-}
-
-static void add_time(struct column *c, const char *name, int64_t ms)
-{
-    cli_duration(ms, add_line(c, name), sizeof c->texts[0]);
-}
-
-static void add_count(struct column *c, const char *name, int64_t n)
-{
-    snprintf(add_line(c, name), sizeof c->texts[0], "%lld", (long long)n);
-}
-
-static void add_part(struct column *c, const char *name, double part, double whole)
-{
-    char *text = add_line(c, name);
-    if (whole > 0)
-        snprintf(text, sizeof c->texts[0], "%.1f %%", 100 * part / whole);
-    else
-        str_copy(text, sizeof c->texts[0], "-");
-}
-
-static void add_jobs(struct column *c, const struct study_jobs *g, const struct wanted *w)
-{
-    add_count(c, "jobs", g->jobs);
-    add_count(c, "  ended", g->ended);
-    if (w->given_up)
-        add_count(c, "  given up", g->given_up);
-    add_time(c, "wait, mean", g->wait_mean_ms);
-    add_time(c, "  median", g->wait_median_ms);
-    add_time(c, "  95 of 100", g->wait_p95_ms);
-    add_time(c, "  longest", g->wait_max_ms);
-    if (!w->deadlines)
-        return;
-    add_count(c, "with a deadline", g->with_deadline);
-    add_count(c, "  late", g->late);
-    add_time(c, "  late by, mean", g->late > 0 ? g->late_ms / g->late : 0);
-}
-
-static void add_use(struct column *c, const struct study *s, const struct wanted *w)
-{
-    const struct study_use use = study_use(s), *other = &s->free_use;
-    double all_ms = 0;
-    for (int k = 0; k < LEDGER_KINDS; k++)
-        all_ms += (double)s->r.ms[k];
-    add_part(c, "cpus in use", use.used_ms[0], use.have_ms[0]);
-    if (w->racks)
-        add_part(c, "  if racks had no limit", other->used_ms[0], other->have_ms[0]);
-    if (w->gpus)
-        add_part(c, "GPUs in use", use.used_ms[1], use.have_ms[1]);
-    if (w->gpus && w->racks)
-        add_part(c, "  if racks had no limit", other->used_ms[1], other->have_ms[1]);
-    add_part(c, "useful time", (double)s->r.ms[LEDGER_USEFUL], all_ms);
-}
-
-static void fill_column(struct column *c, const struct study *s, const struct wanted *w)
-{
-    c->n = 0;
-    add_usd(c, "cost", s->uusd);
-    add_usd(c, "  owned", s->r.uusd[MARKET_OWNED]);
-    add_usd(c, "  spot", s->r.uusd[MARKET_SPOT]);
-    add_usd(c, "  on-demand", s->r.uusd[MARKET_ON_DEMAND]);
-    if (w->data)
-        add_usd(c, "  data transfer", s->r.spent[LEDGER_EGRESS]);
-    if (w->storage)
-        add_usd(c, "  checkpoints kept", s->r.spent[LEDGER_STORAGE]);
-    add_usd(c, "useful time, on-demand", s->r.on_demand_uusd);
-    add_jobs(c, &s->all, w);
-    add_use(c, s, w);
-    add_count(c, "reclaims", s->r.reclaims);
-    add_time(c, "work lost", s->r.ms[LEDGER_LOST]);
-    add_count(c, "launches", s->r.launches);
-    add_count(c, "  refused", s->r.refusals);
-    add_time(c, "time until the last end", s->r.end_ms);
-}
-
-static struct wanted find_columns(const struct study *s, size_t n)
-{
-    struct wanted w = {0};
-    for (size_t i = 0; i < n; i++) {
-        w.deadlines = w.deadlines || s[i].all.with_deadline > 0;
-        w.given_up = w.given_up || s[i].all.given_up > 0;
-        w.racks = w.racks || s[i].n_racks > 0;
-        w.data = w.data || s[i].r.spent[LEDGER_EGRESS] > 0;
-        w.storage = w.storage || s[i].r.spent[LEDGER_STORAGE] > 0;
-        for (size_t k = 0; k < s[i].n_pools; k++)
-            w.gpus = w.gpus || s[i].pools[k].have_ms[1] > 0;
-    }
-    return w;
-}
-
 static void print_sums(const struct study *s, size_t n)
 {
-    struct column *columns = mem_array(n, sizeof *columns);
+    struct sums_column *columns = mem_array(n, sizeof *columns);
     struct table *t = table_create();
-    struct wanted w = find_columns(s, n);
+    struct sums_wanted w = sums_find(s, n);
     table_column(t, "", false);
     for (size_t i = 0; i < n; i++) {
         table_column(t, s[i].file, true);
-        fill_column(&columns[i], &s[i], &w);
+        sums_fill(&columns[i], &s[i], &w);
     }
     for (size_t line = 0; line < columns[0].n; line++) {
         table_row(t);
@@ -582,23 +472,27 @@ static void print_all(const struct request *q, const struct study *s, size_t n)
         printf("\n%zu jobs of the log never ran, and are left out.\n", q->log.n_never_ran);
 }
 
-static int write_page(const struct request *q, const json_t *result)
+static int write_page(
+    const struct request *q, const struct study *s, size_t n, const json_t *result)
 {
     struct buf page = {0};
-    struct err e;
-    page_write(result, &page);
-    int rc = fs_write_atomic(q->html, buf_str(&page), page.len, 0644, &e);
-    buf_deinit(&page);
-    if (rc != 0)
-        cli_error("%s", e.text);
-    return rc == 0 ? CLI_OK : CLI_FAILED;
+    const struct simulate_page about = {.studies = s,
+        .n = n,
+        .result = result,
+        .jobs = q->jobs,
+        .seed = q->o.seed,
+        .n_never_ran = q->log.n_never_ran,
+        .command = q->command,
+        .now = clock_wall(&clock_system)};
+    simulate_page_write(&about, &page);
+    return page_save(&page, q->html);
 }
 
 static int report(const struct request *q, const struct study *s, size_t n, bool as_json)
 {
     json_t *result = study_json(s, n);
     json_object_set_new(result, "never_ran", json_integer((json_int_t)q->log.n_never_ran));
-    int rc = q->html ? write_page(q, result) : CLI_OK;
+    int rc = q->html ? write_page(q, s, n, result) : CLI_OK;
     if (as_json)
         cli_print_json(result);
     else
@@ -649,6 +543,7 @@ static int run(int argc, const char **argv)
 {
     struct request *q = mem_alloc(sizeof *q);
     struct cli_args a;
+    q->command = page_command(argc, argv);
     q->from = q->to = WALL_NONE;
     q->traced.option = "trace";
     q->observed.option = "observed";
@@ -672,6 +567,7 @@ static int run(int argc, const char **argv)
     free_words(&q->observed);
     free(q->jobs);
     free(q->html);
+    free(q->command);
     joblog_deinit(&q->log);
     market_deinit(&q->traces);
     market_deinit(&q->observed_traces);
