@@ -8,10 +8,14 @@
 #include "cli/flags/grace.h"
 #include "cli/flags/notify.h"
 #include "cli/flags/retry.h"
+#include "cli/html/job_page.h"
+#include "cli/html/page.h"
+#include "cli/reports/job_options.h"
 #include "cli/reports/job_use.h"
 #include "cli/timeline.h"
 #include "cli/verbs.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "job/attributes.h"
 #include <stdio.h>
@@ -21,13 +25,22 @@
 #define TIMELINE_WIDTH 64
 #define TIMELINE_MARGIN 14
 
-enum { VAL_EVENTS = 1 };
+enum { VAL_EVENTS = 1, VAL_HTML };
+
+struct request {
+    bool events;
+    char *html; /* NULL if not given */
+};
 
 static int on_option(void *ctx, int val, const char *arg)
 {
-    bool *events = ctx;
-    (void)arg;
-    *events = val == VAL_EVENTS;
+    struct request *q = ctx;
+    if (val == VAL_EVENTS) {
+        q->events = true;
+        return CLI_OK;
+    }
+    free(q->html);
+    q->html = mem_strdup(arg);
     return CLI_OK;
 }
 
@@ -394,61 +407,16 @@ static void print_finish_by(const json_t *job)
     }
 }
 
-/* Options that have a line of their own. */
-static const char *const own_lines[] = {"name", "pool", "time_limit_ms", "begin_at_ms",
-    "deadline_at_ms", "finish_by_ms", "max_uusd", "max_uusd_per_hour"};
-
-static bool has_own_line(const struct job_attribute *a)
-{
-    for (size_t i = 0; i < sizeof(own_lines) / sizeof(own_lines[0]); i++)
-        if (str_eq(own_lines[i], a->name))
-            return true;
-    return false;
-}
-
-/* The job's value of an option; NULL for the default. */
-static const json_t *option_of(const json_t *job, const struct job_attribute *a)
-{
-    char name[64];
-    size_t n = strlen(a->name);
-    if (a->masks & JOB_SHOWN_AS_TIME)
-        n -= strlen("_ms");
-    snprintf(name, sizeof(name), "%.*s", (int)n, a->name);
-    const json_t *v = json_object_get(job, name);
-    return json_is_null(v) || json_is_false(v) ? NULL : v;
-}
-
-static void print_option(const struct job_attribute *a, const json_t *v)
-{
-    const int64_t n = json_integer_value(v);
-    char text[32];
-    printf("%-13s ", a->flag ? a->flag : a->name);
-    if (json_is_string(v))
-        puts(cli_string(v));
-    else if (json_is_true(v))
-        puts("yes");
-    else if (a->unit == JOB_UNIT_MS)
-        puts(cli_duration(n, text, sizeof(text)));
-    else if (a->unit == JOB_UNIT_UUSD)
-        puts(cli_usd(n, text, sizeof(text)));
-    else
-        printf("%lld%s\n", (long long)n,
-            a->unit == JOB_UNIT_MIB       ? " MiB"
-            : a->unit == JOB_UNIT_MINUTES ? " minutes"
-                                          : "");
-}
-
-/* All other options that belayd shows as null by default: a new one needs no code here. */
 static void print_options(const json_t *job)
 {
+    struct buf text = {0};
     for (size_t i = 0; i < job_attributes_count; i++) {
         const struct job_attribute *a = &job_attributes[i];
-        const unsigned any = JOB_IN_DOCUMENT | JOB_SHOWN_OR_NULL | JOB_SHOWN_AS_TIME;
-        const bool is_shown = (a->masks & any) && !(a->masks & JOB_ALIAS) && !has_own_line(a);
-        const json_t *v = is_shown ? option_of(job, a) : NULL;
-        if (v)
-            print_option(a, v);
+        if (job_option_text(job, a, &text))
+            printf("%-13s %s\n", job_option_name(a), buf_str(&text));
+        buf_clear(&text);
     }
+    buf_deinit(&text);
 }
 
 static void print_times(const json_t *job)
@@ -608,13 +576,27 @@ static void print_job(const json_t *v)
     }
 }
 
-static int show_job(int64_t id, bool as_json)
+/* Writes the report, and prints nothing. */
+static int write_page(int64_t id, const json_t *v, const char *file)
+{
+    struct buf page = {0};
+    json_t *events = events_get(id);
+    if (!events)
+        return CLI_FAILED;
+    job_page_write(v, events, clock_wall(&clock_system), &page);
+    json_decref(events);
+    return page_save(&page, file);
+}
+
+static int show_job(int64_t id, const char *html, bool as_json)
 {
     json_t *v = cli_get(CLI_PATH("/api/v1/jobs/%lld", (long long)id));
     bool done = v;
+    if (v && html)
+        done = write_page(id, v, html) == CLI_OK;
     if (v && as_json) {
         cli_print_json(v);
-    } else if (v) {
+    } else if (v && !html) {
         print_job(v);
         done = events_print_last(id);
     }
@@ -642,22 +624,31 @@ static int run(int argc, const char **argv)
 {
     struct cli_args a;
     int64_t id;
-    bool events = false;
-    int rc = cli_parse(&verb_show, argc, argv, false, on_option, &events, &a);
+    struct request q = {0};
+    int rc = cli_parse(&verb_show, argc, argv, false, on_option, &q, &a);
+    if (rc == 0 && q.events && q.html) {
+        cli_error("--events and --html exclude each other: the page has all events");
+        rc = CLI_USAGE;
+    }
     if (rc == 0)
         rc = cli_job_id(a.n_rest == 1 ? a.rest[0] : NULL, &id);
     if (rc == 0)
-        rc = events ? show_events(id, a.json) : show_job(id, a.json);
+        rc = q.events ? show_events(id, a.json) : show_job(id, q.html, a.json);
     cli_args_deinit(&a);
+    free(q.html);
     return rc < 0 ? CLI_OK : rc;
 }
 
 static const struct poptOption options[] = {
     {"events", 0, POPT_ARG_NONE, NULL, VAL_EVENTS,
         "print all its events, oldest first, and nothing else", NULL},
+    {"html", 0, POPT_ARG_STRING, NULL, VAL_HTML,
+        "write a report of the job as a page, self-contained in one file, instead of printing",
+        "FILE"},
     POPT_TABLEEND,
 };
 
 const struct verb verb_show = {"show", "[OPTION...] JOB",
     "show one job, its attempts, its cost and its last events", run, options, false, .folds = true,
-    .examples = "belay show 42\n"};
+    .examples = "belay show 42\n"
+                "belay show --html job.html 42\n"};

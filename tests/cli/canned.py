@@ -8,7 +8,7 @@ import threading
 
 
 class Canned(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """A belayd that answers each path with what `replies` has for it."""
+    """A belayd that answers each path, with or without its query, with what `replies` has."""
 
     daemon_threads = True
     replies = {}
@@ -21,7 +21,9 @@ class Canned(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
             pass
 
         def do_GET(self):
-            data = json.dumps(self.server.replies[self.path.partition("?")[0]]).encode()
+            replies = self.server.replies
+            path = self.path if self.path in replies else self.path.partition("?")[0]
+            data = json.dumps(replies[path]).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))

@@ -6,10 +6,14 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
 from canned import Canned
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import report_page  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get("BELAY_BUILD", "build"))
 
@@ -37,6 +41,39 @@ def shown_rows():
             yield row, row["name"], "some-text", "some-text"
 
 
+def two_attempts():
+    """A job that lost a machine: more of the reply, and members of the job."""
+    attempt = {"rank": 0, "node": 1, "state": "ended", "checkpoints": 1, "restart": None}
+    at = "2026-01-02T03:%02d:00.000Z"
+    attempts = [
+        {
+            **attempt,
+            "attempt": 1,
+            "assigned_at": at % 8,
+            "started_at": at % 12,
+            "ended_at": at % 32,
+            "end": "reclaimed",
+        },
+        {
+            **attempt,
+            "attempt": 2,
+            "assigned_at": at % 44,
+            "started_at": at % 48,
+            "ended_at": "2026-01-02T04:04:00.000Z",
+            "end": "succeeded",
+            "restart": {"launch_ms": 60000, "boot_ms": 300000, "lost_ms": 600000},
+        },
+    ]
+    job = {
+        "state": "ended",
+        "end": "succeeded",
+        "submitted_at": at % 0,
+        "ended_at": "2026-01-02T04:04:00.000Z",
+    }
+    saved = [{"attempt": 1, "sequence": 1, "saved_at": at % 22}]
+    return {"attempts": attempts, "checkpoints": saved}, job
+
+
 class Show(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="belay-show.")
@@ -44,23 +81,31 @@ class Show(unittest.TestCase):
         self.socket = os.path.join(folder.name, "s")
         self.canned = self.enterContext(Canned(self.socket, Canned.Answer))
 
-    def show(self, more=None, **options):
+    def show(self, more=None, words=(), events=(), **options):
         self.canned.replies = {
             "/api/v1/jobs/1": {
                 "job": {**JOB, **options},
                 **{"attempts": [], "checkpoints": [], **(more or {})},
             },
-            "/api/v1/jobs/1/events": {"events": [], "last": 0, "state": "pending"},
+            "/api/v1/jobs/1/events": {"events": [], "last": 1, "state": "pending"},
+            "/api/v1/jobs/1/events?after=0": {
+                "events": list(events),
+                "last": len(events),
+                "state": "pending",
+            },
         }
-        done = subprocess.run(
-            [BUILD + "/cli/belay", "show", "--utc", "1"],
+        done = self.run_show(*words)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def run_show(self, *words):
+        return subprocess.run(
+            [BUILD + "/cli/belay", "show", "--utc", *words, "1"],
             env={**os.environ, "BELAY_SOCKET": self.socket},
             capture_output=True,
             text=True,
             timeout=60,
         )
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return done.stdout
 
     def test_every_option_that_has_a_value_is_printed(self):
         rows = list(shown_rows())
@@ -74,40 +119,118 @@ class Show(unittest.TestCase):
                     self.assertRegex(self.show(**{member: value}), r"(?m)^%-13s " % row["flag"])
 
     def test_the_timeline_draws_each_attempt(self):
-        attempt = {"rank": 0, "node": 1, "state": "ended", "checkpoints": 1, "restart": None}
-        at = "2026-01-02T03:%02d:00.000Z"
-        attempts = [
-            {
-                **attempt,
-                "attempt": 1,
-                "assigned_at": at % 8,
-                "started_at": at % 12,
-                "ended_at": at % 32,
-                "end": "reclaimed",
-            },
-            {
-                **attempt,
-                "attempt": 2,
-                "assigned_at": at % 44,
-                "started_at": at % 48,
-                "ended_at": "2026-01-02T04:04:00.000Z",
-                "end": "succeeded",
-                "restart": {"launch_ms": 60000, "boot_ms": 300000},
-            },
-        ]
-        job = {
-            "state": "ended",
-            "end": "succeeded",
-            "submitted_at": at % 0,
-            "ended_at": "2026-01-02T04:04:00.000Z",
-        }
-        saved = [{"attempt": 1, "sequence": 1, "saved_at": at % 22}]
-        out = self.show({"attempts": attempts, "checkpoints": saved}, **job)
+        more, job = two_attempts()
+        out = self.show(more, **job)
         self.assertIn("2026-01-02 03:00:00 to 2026-01-02 04:04:00, a character is 1m00s", out)
         rows = dict(re.findall(r"(?m)^ +(\d)          ([ .br=sx*!]+)$", out))
         self.assertEqual(rows["1"].rstrip(), "." * 8 + "r" * 4 + "=" * 10 + "s" + "=" * 9 + "x")
         self.assertEqual(rows["2"].strip(), "." * 6 + "b" * 6 + "r" * 4 + "=" * 15 + "*")
         self.assertEqual(len(rows["2"]), 64)
+
+    def page(self, more, events, **job):
+        """The report that --html writes, and what the command printed."""
+        file = os.path.join(os.path.dirname(self.socket), "job.html")
+        printed = self.show(more, ["--html", file], events, **job)
+        with open(file, encoding="utf-8") as f:
+            return f.read(), printed
+
+    def test_the_report_says_where_time_and_money_went(self):
+        more, job = two_attempts()
+        more["ledger"] = [
+            {"attempt": n, "kind": kind, "ms": ms, "node_ms": ms, "uusd": uusd, "on_demand_uusd": 0}
+            for n, kind, ms, uusd in (
+                (1, "useful", 600000, 1000000),
+                (1, "lost", 600000, 1000000),
+                (2, "useful", 900000, 2000000),
+            )
+        ]
+        events = [
+            {
+                "kind": "ended",
+                "at": "2026-01-02T04:04:00.000Z",
+                "text": "<script>x</script>",
+                "id": 1,
+            }
+        ]
+        page, printed = self.page(
+            more,
+            events,
+            cost_uusd=4000000,
+            on_demand_uusd=16000000,
+            reclaims=1,
+            attempts=2,
+            name='<img src="x">',
+            lost_ms=600000,
+            exit_code=0,
+            **job
+        )
+        self.assertEqual(printed, "")
+        self.assertTrue(report_page.loads_nothing(page))
+        self.assertNotIn("<script", page)
+        self.assertNotIn("<img", page)
+        text = report_page.text_of(page)
+        for part in (
+            "$4.00",
+            "saved 75 %",
+            '<img src="x">',
+            "<script>x</script>",
+            "belay show --html FILE 1",
+        ):
+            self.assertIn(part, text)
+        self.assertIn(
+            "It ended at 2026-01-02 04:04:00, 1h04m after its submit: succeeded, exit code 0.", text
+        )
+        went = report_page.rows_of(page, "Time of machines and its cost, by what the time was")
+        self.assertEqual(went[1], ["useful", "25m00s", "$3.00", "75.0 %"])
+        self.assertEqual(went[2], ["lost: done again", "10m00s", "$1.00", "25.0 %"])
+        self.assertEqual(went[-1], ["Together", "35m00s", "$4.00", "100.0 %"])
+        attempts = report_page.rows_of(page, "Attempts")
+        self.assertEqual([row[0] for row in attempts[1:]], ["1", "2"])
+        self.assertEqual(attempts[1][3:7], ["20m00s", "1", "10m00s", "reclaimed"])
+
+    def test_the_report_draws_the_spans_of_each_attempt(self):
+        more, job = two_attempts()
+        page, _ = self.page(more, [], **job)
+        lanes = [
+            [
+                (kind, float(x), float(width))
+                for kind, x, width in re.findall(
+                    r'<rect class="part-(\w+)" x="([\d.]+)" y="3" width="([\d.]+)"', lane
+                )
+            ]
+            for lane in re.findall(r"<svg.*?</svg>", page, re.S)
+        ]
+        minute = 1000 / 64
+        expected = [
+            [("wait", 0, 8), ("restore", 8, 4), ("useful", 12, 10), ("lost", 22, 10)],
+            [("wait", 32, 6), ("boot", 38, 6), ("restore", 44, 4), ("useful", 48, 16)],
+        ]
+        self.assertEqual(
+            [[s[0] for s in lane] for lane in lanes], [[s[0] for s in lane] for lane in expected]
+        )
+        for lane, wanted in zip(lanes, expected):
+            for (_, x, width), (_, from_minute, minutes) in zip(lane, wanted):
+                self.assertAlmostEqual(x, from_minute * minute, delta=0.06)
+                self.assertAlmostEqual(width, minutes * minute, delta=0.11)
+        marks = re.findall(r'<rect class="part-(\w+)" x="[\d.]+" y="0"', page)
+        self.assertEqual(marks, ["save", "reclaim", "end"])
+
+    def test_a_report_of_a_job_that_waits_has_no_timeline(self):
+        page, _ = self.page(None, [])
+        self.assertNotIn("<svg", page)
+        self.assertIn("It has not started yet.", page)
+        self.assertIn("It has not ended: it is pending.", page)
+
+    def test_a_report_is_of_the_whole_job_and_needs_a_file(self):
+        self.show()
+        for words, part in (
+            (["--html", "x.html", "--events"], "exclude each other"),
+            (["--html", "/nonexistent/x.html"], "/nonexistent"),
+        ):
+            with self.subTest(words):
+                done = self.run_show(*words)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(part, done.stderr)
 
 
 if __name__ == "__main__":
