@@ -12,6 +12,7 @@ export function money(uusd) {
     return known(uusd, (v) => {
         const usd = v / 1e6,
             size = Math.abs(usd);
+        if (size > 0 && size < 0.00005) return usd < 0 ? ">-$0.0001" : "<$0.0001";
         const digits = size === 0 || size >= 1000 ? 0 : size >= 0.1 ? 2 : 4;
         return (
             (usd < 0 ? "-$" : "$") +

@@ -35,6 +35,8 @@ test("what is not known is a dash, and never a number", () => {
 test("money has the digits that say something", () => {
     table(money, [
         [0, "$0"],
+        [49, "<$0.0001"],
+        [50, "$0.0001"],
         [4200, "$0.0042"],
         [100000, "$0.10"],
         [3100000, "$3.10"],

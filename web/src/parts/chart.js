@@ -132,6 +132,7 @@ function options({ series, format, kind, range, marks, width, height }) {
         width,
         height,
         legend: { show: false },
+        padding: [null, 24, null, null], // half of the last label
         cursor: { drag: { x: false, y: false } },
         scales: {
             x: range ? { range: [range[0] / 1000, range[1] / 1000] } : {},

@@ -8,7 +8,8 @@ const ROW_PX = 30,
     BAR_PX = 16,
     LEFT_PX = 40,
     AXIS_PX = 22,
-    LEAST_PX = 2;
+    LEAST_PX = 2,
+    EDGE_PX = 46;
 
 /** @param line of timeline(); `rates` attempt => millionths of a dollar an hour; may be left out */
 export function Gantt({ line, describe }) {
@@ -59,8 +60,8 @@ function Axis({ line, x, width, height }) {
     return at.map(
         (t) => html`<g key=${t}><line class="gantt-grid" x1=${x(t)} x2=${x(t)} y1="0"
             y2=${height - AXIS_PX} />
-        <text class="gantt-text" x=${Math.min(x(t), width - 36)} y=${height - 6}
-            text-anchor="middle">${text(t)}</text></g>`,
+        <text class="gantt-text" x=${Math.max(EDGE_PX, Math.min(x(t), width - EDGE_PX))}
+            y=${height - 6} text-anchor="middle">${text(t)}</text></g>`,
     );
 }
 

@@ -91,9 +91,8 @@ export function Log({ job, ranks }) {
                 html`<button type="button"
                 onClick=${log.earlier}>Show earlier output (${bytes(log.start)})</button>`
             }</div>
-            ${log.lines.map(
-                (line, i) => html`<${Line} key=${log.first + i} line=${line}
-                isHit=${hits.length > 0 && hits[hit % hits.length] === i} word=${word} />`,
+            ${log.lines.map((line, i) =>
+                drawn(line, log.first + i, hits.length > 0 && hits[hit % hits.length] === i, word),
             )}
         </div>`
         }`;
@@ -103,10 +102,19 @@ function plain(line) {
     return line.map((p) => p.text).join("");
 }
 
-function Line({ line, isHit, word }) {
+const unchanged = new WeakMap(); // line => what was drawn of it
+
+/** The same object for the same line, so that Preact passes over it: thousands stand in a log. */
+function drawn(line, key, isHit, word) {
+    if (word) return lineOf(line, key, isHit, word);
+    if (!unchanged.has(line)) unchanged.set(line, lineOf(line, key, false, ""));
+    return unchanged.get(line);
+}
+
+function lineOf(line, key, isHit, word) {
     const seam = SEAM.exec(plain(line));
-    if (seam) return html`<div class="log-seam" role="separator">${seam[1]}</div>`;
-    return html`<div class=${classes("log-line", isHit && "log-hit")}>${
+    if (seam) return html`<div key=${key} class="log-seam" role="separator">${seam[1]}</div>`;
+    return html`<div key=${key} class=${classes("log-line", isHit && "log-hit")}>${
         line.length
             ? line.map((p) => html`<span style=${styleOf(p.style)}>${marked(p.text, word)}</span>`)
             : "\n"
