@@ -189,6 +189,16 @@ static const char *class_of(const struct html_table *t, size_t column)
     return column >= 8 * sizeof t->words || t->words & 1u << column ? "words" : "number";
 }
 
+/* A heading may be the path of a file, which is broken after a slash. */
+static void add_heading(struct buf *out, const char *text)
+{
+    for (const char *slash; (slash = strchr(text, '/')); text = slash + 1) {
+        html_printf(out, "%.*s", (int)(slash + 1 - text), text);
+        buf_adds(out, "<wbr>");
+    }
+    html_text(out, text);
+}
+
 void html_table(struct html_table *t, struct buf *out, const char *caption,
     const char *const *names, unsigned words)
 {
@@ -205,7 +215,7 @@ void html_table(struct html_table *t, struct buf *out, const char *caption,
         const char *tag = *t->names[i] ? "th" : "td"; /* a heading must have a text */
         buf_printf(
             out, "<%s class=\"%s\"%s>", tag, class_of(t, i), *t->names[i] ? " scope=\"col\"" : "");
-        html_text(out, t->names[i]);
+        add_heading(out, t->names[i]);
         buf_printf(out, "</%s>", tag);
     }
     buf_adds(out, "</tr></thead>\n<tbody>\n");
