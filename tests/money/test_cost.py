@@ -392,6 +392,25 @@ class Cost(unittest.TestCase):
         days = report_page.rows_of(text, "The days of this week")
         self.assertEqual([d[0] for d in days[1:]], [d["day"] for d in said["days"][-7:]])
 
+    def test_the_style_of_the_mail_has_no_variables(self):
+        """Programs that show mail know none, and drop what has them."""
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        source = subprocess.check_output(
+            [
+                sys.executable,
+                os.path.join(root, "cli/html/styles.py"),
+                os.path.join(root, "web/src/style/tokens.css"),
+                os.path.join(root, "cli/html/report.css"),
+            ],
+            text=True,
+            timeout=60,
+        )
+        page, mail = source.split("extern const char report_mail_css")
+        for word in ("var(--", "light-dark("):
+            self.assertIn(word, page)
+            self.assertNotIn(word, mail)
+        self.assertIn("html { background: #f4f6f7; color: #16232a;", mail)
+
     def test_a_report_takes_a_week_and_nothing_else(self):
         for words in (
             ("--by", "team"),
