@@ -33,7 +33,7 @@ NOT_PRODUCT = ("tests/", "fuzz/", "bench/")
 # Job scripts as Slurm users write them: they are input, so only syntax errors count. black would
 # turn #SBATCH into "# SBATCH".
 SCRIPTS_OF_USERS = ("tests/e2e/slurm/",)
-WEB = ("web/", "tests/web/", "replay/", "reports/"), (".js", ".mjs", ".css")
+WEB = ("web/", "tests/web/", "cli/html/"), (".js", ".mjs", ".css")
 SPELLED = (".c", ".h", ".py", ".js", ".css", ".md", ".sh", ".build", ".yaml", ".1", ".8")
 
 # Of a Meson file: a source file, but not one that the build makes.
