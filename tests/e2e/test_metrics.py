@@ -46,9 +46,10 @@ class Metrics(unittest.TestCase):
             l.cloud({"reclaim": {"instance": l.instance_of(job), "notice_s": 5}})
             shown = l.wait_ended(job)
             l.wait_cloud(lambda s: s["alive"] == 0, "the machines are given back")
+            before = l.get("/cost")  # a machine that was given back may still be settled
             text, now = self.scrape(l)
+            after = l.get("/cost")
             strict = self.scrape(l, open_metrics, Accept=OPEN_METRICS)[1]
-            cost = l.get("/cost")
         running = dict(state="running")
         place = dict(pool="cloud", market="spot")
         self.assertEqual(self.value(while_it_runs, "belay_jobs", **running), 1)
@@ -73,11 +74,10 @@ class Metrics(unittest.TestCase):
             self.value(now, "belay_checkpoint_bytes_total"),
             sum(c["bytes"] for c in shown["checkpoints"]),
         )
-        self.assertAlmostEqual(
-            self.value(now, "belay_cost_dollars_total"),
-            cost["total"]["uusd"] / 1e6,
-            places=4,
-        )
+        uusd = round(self.value(now, "belay_cost_dollars_total") * 1e6)
+        self.assertGreater(uusd, 0)
+        self.assertGreaterEqual(uusd, before["total"]["uusd"])
+        self.assertLessEqual(uusd, after["total"]["uusd"])
         self.lint(text)
 
     def lint(self, text):
