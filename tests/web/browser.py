@@ -221,21 +221,18 @@ class Browser:
         )
 
     def screenshot(self, path, height_max=2400):
-        """The whole page, up to a height."""
+        """The whole page, up to a height: the window is made as high, because what is out of sight
+        is not drawn (content-visibility)."""
         height = self.script("return Math.max(innerHeight, document.documentElement.scrollHeight)")
-        shot = self.command(
-            "Page.captureScreenshot",
-            format="png",
-            optimizeForSpeed=False,
-            captureBeyondViewport=True,
-            clip={
-                "x": 0,
-                "y": 0,
-                "width": self.width,
-                "height": min(height, height_max),
-                "scale": 1,
-            },
-        )
+        before = self.height
+        self.resize(self.width, min(height, height_max))
+        try:
+            self.driver.execute_async_script(
+                "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
+            )
+            shot = self.command("Page.captureScreenshot", format="png")
+        finally:
+            self.resize(self.width, before)
         with open(path, "wb") as f:
             f.write(base64.b64decode(shot["data"]))
 
@@ -363,12 +360,13 @@ class Browser:
         """What axe-core finds in the page, as texts; by these rules alone, if any are given."""
         if not self.script("return !!window.axe"):
             self.script(axe_source())
-        # Without preload: it would copy style sheets into elements, against the page's policy.
+        # Without preload: it would copy style sheets into elements, against the page's policy. Of a
+        # log, which has thousands of lines, the first few stand for all.
         result = self.driver.execute_async_script(
             """const done = arguments[1], only = arguments[0];
             const how = { preload: false, resultTypes: ['violations'] };
             if (only) how.runOnly = { type: 'rule', values: only };
-            axe.run(document, how).then(
+            axe.run({ exclude: ['.log-line:nth-child(n+40)'] }, how).then(
               (r) => done({ violations: r.violations, passes: r.passes.length }),
               (e) => done({ error: String(e) }))""",
             rules,

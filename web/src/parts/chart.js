@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Charts over time by uPlot, in the page's colours, with the same data as a table below them.
 import uPlot from "uplot";
-import { html, useEffect, useRef } from "../dom.js";
+import { html, useEffect, useRef, useState } from "../dom.js";
 import { absolute } from "../format.js";
 
 const SERIES_COLOURS = 6; // --series-1 ... of tokens.css
@@ -36,7 +36,8 @@ export function Chart({
     marks = [],
     height = 220,
 }) {
-    const box = useRef(null);
+    const box = useRef(null),
+        [open, setOpen] = useState(false); // the table, which may have hundreds of rows
     useEffect(() => {
         let plot = null;
         const draw = () => {
@@ -69,8 +70,12 @@ export function Chart({
         <div class="chart-plot" ref=${box} role="img"
             aria-label=${name + ", as a chart; the table below has the same"}></div>
         <${Legend} series=${series} />
-        <details><summary>As a table</summary>
-            <${DataTable} name=${name} times=${times} series=${series} format=${format} /></details>
+        <details onToggle=${(e) => setOpen(e.target.open)}><summary>As a table</summary>
+            ${
+                open &&
+                html`<${DataTable} name=${name} times=${times} series=${series}
+                format=${format} />`
+            }</details>
     </figure>`;
 }
 
