@@ -13,6 +13,7 @@ from browser import Browser, need
 from cluster import BUILD, Cluster
 
 SIZES = {360: 800, 1280: 900, 1920: 1080}
+HEIGHT_MAX = int(os.environ.get("HEIGHT_MAX", "2400"))  # px of a picture
 
 
 def main(directory, words):
@@ -45,7 +46,7 @@ def take(b, directory, name, path):
             file = os.path.join(
                 directory, "%s-%d-%s.png" % (name, width, "dark" if dark else "light")
             )
-            b.screenshot(file)
+            b.screenshot(file, HEIGHT_MAX)
             print(file, flush=True)
 
 
