@@ -117,13 +117,30 @@ void slurm_hosts_fold(const char *names, struct buf *out)
         buf_adds(out, names);
 }
 
+/* Without the empty items that Slurm passes over and belay refuses: "a,,b," is "a,b". */
+static void drop_empty_items(const char *list, struct buf *out)
+{
+    int depth = 0;
+    for (const char *at = list; *at; at++) {
+        depth += (*at == '[') - (*at == ']');
+        bool ends_nothing = out->len == 0 || out->data[out->len - 1] == ',';
+        if (*at != ',' || depth > 0 || !ends_nothing)
+            buf_addc(out, *at);
+    }
+    if (out->len > 0 && out->data[out->len - 1] == ',')
+        buf_truncate(out, out->len - 1);
+}
+
 int slurm_hosts_expand(const char *list, struct buf *out, struct err *e)
 {
     struct hosts_at at = {0};
+    struct buf items = {0};
     char name[HOSTS_NAME_MAX];
-    int rc = hosts_check(list, NULL, e);
-    while (rc == 0 && hosts_next(list, &at, name))
+    drop_empty_items(list, &items);
+    int rc = hosts_check(buf_str(&items), NULL, e);
+    while (rc == 0 && hosts_next(buf_str(&items), &at, name))
         buf_printf(out, "%s\n", name);
+    buf_deinit(&items);
     return rc;
 }
 

@@ -307,6 +307,8 @@ static void lists_of_hosts_are_taken_apart(void **state)
     check_hosts("n[1-3,7]", "n1\nn2\nn3\nn7\n");
     check_hosts("a[08-10]b,c", "a08b\na09b\na10b\nc\n");
     check_hosts("rack1-n[1],,x", "rack1-n1\nx\n");
+    check_hosts(",,n1,", "n1\n");
+    check_hosts(",", "");
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         struct buf out = {0};
         struct err e;
