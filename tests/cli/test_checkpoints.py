@@ -371,8 +371,9 @@ class Checkpoints(unittest.TestCase):
         self.refused(2, 'or adopt, found "lst"', "lst", "7")
         for action in ("list", "show", "get", "verify", "pin", "unpin", "delete", "export"):
             more = WORDS.get(action, ())
-            self.refused(2, "checkpoint " + action, action)
-            self.refused(2, "checkpoint " + action, action, "7@1.1", *more, "more")
+            name = {"delete": "remove"}.get(action, action)
+            self.refused(2, "checkpoint " + name, action)
+            self.refused(2, "checkpoint " + name, action, "7@1.1", *more, "more")
             for word in (
                 "",
                 "x",

@@ -51,7 +51,7 @@ static void every_flag_sets_its_option(void **state)
         "#SBATCH -w n[1-3]\n", "{\"nodelist\":\"n[1-3]\",\"nodes\":3,\"script_on\":\"first\"}");
     check_refused("#SBATCH -N3 -w n[1-2]\n", "--nodelist names 2 nodes, but --nodes is 3");
     check_refused("#SBATCH -w n[1-\n", "train.sh:1: -w: expected one pair of brackets");
-    check_refused("#SBATCH -x ,\n", "train.sh:1: -x: expected names of nodes");
+    check_refused("#SBATCH -x ,\n", "train.sh:1: -x: expected names of hosts between commas");
     check_refused("#SBATCH --nodefile=/nowhere/x\n", "train.sh:1: --nodefile: ");
     check_spec("#BELAY --input s3://lab/imagenet,size=140G\n",
         "{\"input\":{\"bytes\":150323855360},\"env\":{\"BELAY_INPUT\":\"s3://lab/imagenet\"}}");

@@ -30,6 +30,7 @@ CASES = {
         (ABSENT, "1 name=a"),
     ),
     "drill": ((ABSENT, "99"), (ABSENT, "3_9"), (USAGE, "word"), (USAGE, "")),
+    "console": ((USAGE, "word"),),
     "cron": ((ABSENT, "pause 99"), (USAGE, "word"), (USAGE, "add soon x")),
     "checkpoint": ((USAGE, "word"), (USAGE, "")),
     "nodes": ((ABSENT, "drain absent"), (USAGE, "word")),

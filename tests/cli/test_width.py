@@ -54,6 +54,7 @@ ANSWERS = {
     "budget": ("",),
     "pools": ("", "show"),
     "offers": ("",),
+    "console": None,
     "cost": ("", "--by user,pool", "--by kind", "--weekly-report"),
     "advise": ("",),
     "audit": ("",),

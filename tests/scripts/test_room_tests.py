@@ -138,7 +138,7 @@ class Script(unittest.TestCase):
     def test_an_unknown_room_is_refused_with_the_list(self):
         done, ran = self.run_test("kitchen")
         self.assertEqual(done.returncode, 2, done.stdout)
-        self.assertRegex(done.stderr, r"no room 'kitchen' .*: agent .*\bcore\b.* uv wire\n")
+        self.assertRegex(done.stderr, r"no room 'kitchen' .*: agent .*\bcore\b.* uv web wire\n")
         self.assertEqual(ran, [])
 
     def test_quick_is_the_unit_tests_of_all_rooms(self):
