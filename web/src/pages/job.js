@@ -5,6 +5,7 @@ import { html } from "../dom.js";
 import { NONE, bytes, count, duration, mebibytes, money, percent, rate } from "../format.js";
 import { Badge, JobState } from "../parts/badge.js";
 import { Card, PageHead } from "../parts/card.js";
+import { Facts } from "../parts/facts.js";
 import { Gantt } from "../parts/gantt.js";
 import { JobActions } from "../parts/job_actions.js";
 import { JobCost, costOf } from "../parts/job_cost.js";
@@ -18,6 +19,8 @@ import { Stat, Stats } from "../parts/stat.js";
 import { Table } from "../parts/table.js";
 import { Ago, Lasted, Moment, useNow } from "../parts/time.js";
 import { timeline } from "../timeline.js";
+
+const EVENTS_SHOWN = 100; // in the list; the timeline has more
 
 export function Job({ params }) {
     const path = "/api/v1/jobs/" + encodeURIComponent(params.ref);
@@ -33,6 +36,10 @@ function isOf(e, ref) {
 
 function JobPage({ d, changed }) {
     const { job } = d;
+    const events = useData("/api/v1/jobs/" + job.id + "/events?tail=500", {
+        on: ["event"],
+        concerns: (e) => !e || e.job === job.id,
+    });
     return html`<${PageHead} title=${"Job " + job.ref + (job.hidden ? "" : ": " + job.name)}
             note=${html`<${JobState} job=${job} /> ${job.user}${
                 job.team && job.team !== job.user ? ", team " + job.team : ""
@@ -54,7 +61,7 @@ function JobPage({ d, changed }) {
         <${Figures} d=${d} />
         ${job.state === "pending" && html`<${JobWhy} job=${job} changed=${changed} />`}
         ${d.array && html`<${JobTasks} job=${job} array=${d.array} />`}
-        ${d.attempts.length > 0 && html`<${Attempts} d=${d} />`}
+        ${d.attempts.length > 0 && html`<${Attempts} d=${d} events=${events} />`}
         ${d.job.progress_total > 0 && html`<${JobProgress} d=${d} />`}
         ${
             d.attempts.length > 0 &&
@@ -68,7 +75,7 @@ function JobPage({ d, changed }) {
             html`<${Checkpoints} d=${d} />`
         }
         <div class="columns">${d.attempts.length > 0 && html`<${JobCost} d=${d} />`}
-            <${Asked} d=${d} /><${Events} job=${job} /></div>`;
+            <${Asked} d=${d} /><${Events} events=${events} /></div>`;
 }
 
 function isWeb(url) {
@@ -140,11 +147,7 @@ function pixelMs(job) {
     return Math.max(1000, Math.round((Date.now() - Date.parse(job.submitted_at)) / 600000) * 1000);
 }
 
-function Attempts({ d }) {
-    const events = useData("/api/v1/jobs/" + d.job.id + "/events?tail=500", {
-        on: ["event"],
-        concerns: (e) => !e || e.job === d.job.id,
-    });
+function Attempts({ d, events }) {
     const now = useNow(pixelMs(d.job));
     const line = timeline(
         d,
@@ -231,9 +234,7 @@ function Asked({ d }) {
         spec && ["Directory", html`<code>${spec.cwd}</code>`],
     ].filter(Boolean);
     return html`<${Card} title="What it asked for">
-        <dl class="facts">${rows.map(
-            ([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`,
-        )}</dl>
+        <${Facts} rows=${rows} />
         ${
             spec &&
             html`<details><summary>Script</summary><pre class="script"
@@ -241,16 +242,15 @@ function Asked({ d }) {
         }</${Card}>`;
 }
 
-function Events({ job }) {
-    const events = useData("/api/v1/jobs/" + job.id + "/events?tail=100", {
-        on: ["event"],
-        concerns: (e) => !e || e.job === job.id,
-    });
+function Events({ events }) {
     return html`<${Card} title="Events"><${Loaded} of=${events}>${(
         d,
     ) => html`<ol class="events events-tall" tabindex="0" aria-label="Events">
-        ${[...d.events].reverse().map(
-            (e) => html`<li key=${e.id}><${Moment}
+        ${d.events
+            .slice(-EVENTS_SHOWN)
+            .reverse()
+            .map(
+                (e) => html`<li key=${e.id}><${Moment}
             at=${e.at} /> <b>${e.kind}</b> ${e.text}</li>`,
-        )}</ol>`}</${Loaded}></${Card}>`;
+            )}</ol>`}</${Loaded}></${Card}>`;
 }

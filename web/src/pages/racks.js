@@ -49,7 +49,7 @@ const LEGEND = [
 function Legend() {
     return html`<ul class="legend">${LEGEND.map(
         ([mark, text]) => html`<li key=${mark}>
-        <span class=${"legend-mark " + mark}></span>${text}</li>`,
+        <span class=${"legend-key " + mark}></span>${text}</li>`,
     )}</ul>`;
 }
 

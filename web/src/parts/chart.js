@@ -89,7 +89,7 @@ function Legend({ series }) {
         .filter((s) => s.name)
         .map(
             (s, i) => html`<li key=${s.name}>
-        <span class="legend-mark" style=${{
+        <span class="legend-key" style=${{
             background: "var(" + colourOf(s, i) + ")",
         }}></span>${s.name}</li>`,
         )}</ul>`;

@@ -34,7 +34,7 @@ export function Gantt({ line, describe }) {
         </svg>
         <figcaption><ul class="legend">${Object.entries(KINDS).map(
             ([kind, name]) => html`<li key=${kind}>
-            <span class=${"legend-mark gantt-" + kind}></span>${name}</li>`,
+            <span class=${"legend-key gantt-" + kind}></span>${name}</li>`,
         )}
             <li><span class="gantt-legend-notice">▼</span>notice</li></ul>
             <p class="gantt-chosen" aria-live="polite">${

@@ -3,6 +3,7 @@
 import { html } from "../dom.js";
 import { duration, money, percent } from "../format.js";
 import { Card } from "./card.js";
+import { Parts } from "./parts_bar.js";
 import { Table } from "./table.js";
 
 const NAMES = {
@@ -17,6 +18,8 @@ const NAMES = {
     egress: "egress",
     storage: "storage",
 };
+
+const TONES = ["useful", "lost", "save", "restore", "boot", "start"]; // of parts_bar.css
 
 /** The ledger's rows summed by kind, dearest first. */
 export function sums(ledger) {
@@ -55,13 +58,12 @@ export function JobCost({ d }) {
     return html`<${Card} title="Cost">
         ${
             total > 0 &&
-            html`<div class="split"
-            aria-hidden="true">${rows.map(
-                (r) =>
-                    html`<span key=${r.kind} class=${"split-" + r.kind}
-                    style=${{ width: (100 * r.uusd) / total + "%" }}
-                        title=${r.kind}></span>`,
-            )}</div>`
+            html`<${Parts} name="Cost" parts=${rows.map((r) => ({
+                name: NAMES[r.kind] || r.kind,
+                value: r.uusd,
+                tone: TONES.includes(r.kind) ? r.kind : "rest",
+                text: money(r.uusd),
+            }))} />`
         }
         <${Table} caption="Cost by what the time was" columns=${columns} rows=${rows}
             rowKey=${(r) => r.kind}
