@@ -344,16 +344,22 @@ class Browser:
     # ---- what it must be like ----
 
     def overflow(self):
-        """The elements that make the page wider than the window."""
-        return self.script(
-            """const wide = document.documentElement.clientWidth;
-            if (document.documentElement.scrollWidth <= wide) return [];
-            return [...document.body.querySelectorAll('*')]
-              .filter((e) => e.getBoundingClientRect().right > wide + 0.5)
-              .map((e) => e.tagName.toLowerCase() + (e.id ? '#' + e.id : '')
-                + [...e.classList].map((c) => '.' + c).join('')
-                + ' ' + Math.round(e.getBoundingClientRect().right)).slice(0, 8)
-              .concat(['the page is ' + document.documentElement.scrollWidth + ' wide'])"""
+        """The elements that make the page wider than the window: for long, because a plot is drawn
+        for another width only a while after it."""
+        return self.driver.execute_async_script(
+            """const done = arguments[0], end = performance.now() + 10000;
+            const look = () => {
+              const wide = document.documentElement.clientWidth;
+              if (document.documentElement.scrollWidth <= wide) return done([]);
+              if (performance.now() < end) return setTimeout(look, 50);
+              done([...document.body.querySelectorAll('*')]
+                .filter((e) => e.getBoundingClientRect().right > wide + 0.5)
+                .map((e) => e.tagName.toLowerCase() + (e.id ? '#' + e.id : '')
+                  + [...e.classList].map((c) => '.' + c).join('')
+                  + ' ' + Math.round(e.getBoundingClientRect().right)).slice(0, 8)
+                .concat(['the page is ' + document.documentElement.scrollWidth + ' wide']));
+            };
+            look();"""
         )
 
     def axe(self, impacts=("serious", "critical"), rules=None):

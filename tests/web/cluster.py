@@ -142,7 +142,7 @@ class Cluster(Lab):
             "train-resnet",
             "chain.py",
             100000,
-            0.05,
+            0.5,
             65536,
             checkpoint=coop,
             market="spot",
