@@ -7,11 +7,13 @@ import re
 import shutil
 import socket
 import subprocess
+import tempfile
 import unittest
 import urllib.parse
 import urllib.request
 
 from lab import Lab
+from monitoring.board import DAYS, EXPECTED, MINUTES, promtool_tests
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -20,11 +22,34 @@ FILES = os.path.join(TOP, "packaging/monitoring")
 EMPTY = re.compile("gpu|rack|budget|refusals|deadline|4.*5|reclaim|lost_work|notice")
 
 
+def panels():
+    """Of all panels of the board: title -> refId -> query."""
+    found = {}
+    with open(os.path.join(FILES, "belay.grafana.json")) as f:
+        for p in json.load(f)["panels"]:
+            if p["type"] != "row":
+                assert p["title"] not in found, p["title"]
+                found[p["title"]] = {t["refId"]: t["expr"] for t in p["targets"]}
+    return found
+
+
 def board():
     """(title of the panel, query) of all panels."""
-    with open(os.path.join(FILES, "belay.grafana.json")) as f:
-        panels = json.load(f)["panels"]
-    return [(p["title"], t["expr"]) for p in panels for t in p.get("targets", [])]
+    return [(title, query) for title, of in panels().items() for query in of.values()]
+
+
+def documented_labels():
+    """The labels of each metric in the reference: name -> set."""
+    labels = {}
+    with open(os.path.join(TOP, "docs/reference/metrics.md")) as f:
+        for name, listed in re.findall(r"`(belay_\w+)(?:\{([a-z_,]+)\})?`", f.read()):
+            labels.setdefault(name, set()).update(listed.split(",") if listed else ())
+    return labels
+
+
+def family(sample, known):
+    """The name in the reference of a sample's name: those of a histogram have endings."""
+    return sample if sample in known else re.sub("_(bucket|count|sum)$", "", sample)
 
 
 def free_port():
@@ -55,15 +80,41 @@ class Monitoring(unittest.TestCase):
             self.promtool("test", "rules", "rules_test.yml", cwd=l.dir)
 
     def test_rules_and_board_name_metrics_that_there_are(self):
-        with open(os.path.join(TOP, "docs/reference/metrics.md")) as f:
-            known = set(re.findall(r"`(belay_\w+)", f.read()))
+        known = documented_labels()
         with open(os.path.join(FILES, "belay.rules.yml")) as f:
             used = set(re.findall(r"\bbelay_\w+", f.read()))
         for _, query in board():
             used |= set(re.findall(r"\bbelay_\w+", query))
-        of_histograms = {name: re.sub("_(bucket|count|sum)$", "", name) for name in used}
-        unknown = {name for name in used if name not in known and of_histograms[name] not in known}
-        self.assertEqual(unknown, set())
+        self.assertEqual({name for name in used if family(name, known) not in known}, set())
+
+    def test_each_query_of_the_board_answers_as_computed_by_hand(self):
+        queries = panels()
+        self.assertEqual(
+            {(title, ref) for title, of in queries.items() for ref in of},
+            {(title, ref) for title, of in EXPECTED.items() for ref in of},
+            "tests/e2e/monitoring/board.py has two results of each query of the board",
+        )
+        for title, of in EXPECTED.items():
+            for ref, (_, busy, quiet) in of.items():
+                self.assertNotEqual(busy, quiet, "%s/%s: one result twice" % (title, ref))
+        with tempfile.TemporaryDirectory() as where:
+            with open(os.path.join(where, "board.yml"), "w") as f:
+                json.dump(promtool_tests(queries), f)
+            self.promtool("test", "rules", "board.yml", cwd=where)
+
+    def test_data_of_tests_have_the_labels_of_the_reference(self):
+        """Else a query for a label that belayd does not write would be found right."""
+        known = documented_labels()
+        with open(os.path.join(HERE, "monitoring/rules_test.yml")) as f:
+            series = re.findall(r"series: '(belay_.*?)',", f.read())
+        self.assertTrue(series)
+        for _, _, busy, quiet in (MINUTES, DAYS):
+            series += [*busy, *quiet]
+        for one in series:
+            name = family(one.split("{")[0], known)
+            self.assertIn(name, known)
+            used = set(re.findall(r'(\w+)="', one)) - {"le"}
+            self.assertEqual(used - known[name], set(), one)
 
     def configure(self, l):
         """The recipe's configuration, as docs/how-to/monitoring.md has it put into effect."""
