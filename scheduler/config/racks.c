@@ -214,19 +214,35 @@ static void check_power(
             idle_w / 1000, idle_w % 1000, (idle_w + most_w) / 1000, (idle_w + most_w) % 1000);
 }
 
-/* Reads kilowatts, such as "40" or "17.25"; returns watts. */
+/* Reads a number such as "40" or "17.25", in millionths, parsed like dollars. */
+static bool read_micro(const struct yaml_node *node, int64_t *ret_micro)
+{
+    struct err unused;
+    return node && node->type == YAML_SCALAR && str_to_uusd(node->text, ret_micro, &unused) == 0;
+}
+
+/* Reads kilowatts; returns watts. */
 static int64_t read_kw(struct yaml_reader *r, const struct yaml_node *node)
 {
-    int64_t micro = 0; /* millionths of a kilowatt, parsed like dollars */
-    struct err unused;
-    bool is_number =
-        node && node->type == YAML_SCALAR && str_to_uusd(node->text, &micro, &unused) == 0;
+    int64_t micro = 0;
+    bool is_number = read_micro(node, &micro);
     if (r->rc == 0 && (!is_number || micro < 1000 || micro > RACK_KW_MAX * 1000000LL))
         yaml_reader_fail(r, node,
             "a rack needs max_kw: what it may draw, more than 0 and at most %d kilowatts, as in 40 "
             "or 17.25",
             RACK_KW_MAX);
     return micro / 1000;
+}
+
+static int64_t read_pue(struct yaml_reader *r)
+{
+    const struct yaml_node *node = yaml_opt(r, "pue");
+    int64_t micro = 0;
+    bool is_number = read_micro(node, &micro);
+    if (r->rc == 0 && node && (!is_number || micro < 1000000 || micro > RACK_PUE_MAX * 1000000LL))
+        yaml_reader_fail(r, node,
+            "pue: what the site draws for each watt of the rack, 1 to %d, as in 1.3", RACK_PUE_MAX);
+    return micro;
 }
 
 void config_read_racks(struct yaml_reader *root, struct rack_options **ret_racks, size_t *ret_n)
@@ -248,6 +264,7 @@ void config_read_racks(struct yaml_reader *root, struct rack_options **ret_racks
             STR_COPY(o->name, map->items[k]->key);
         const struct yaml_node *kw = yaml_opt(&r, "max_kw");
         o->max_w = read_kw(&r, kw);
+        o->pue_micro = read_pue(&r);
         read_nodes(&r, &types, *ret_racks, k, &n_all);
         read_pools(&r, &types, *ret_racks, k, &n_all);
         check_power(&r, kw, o);

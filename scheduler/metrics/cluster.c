@@ -30,6 +30,7 @@ enum family {
     BUDGET_LEFT,
     RACK,
     RACK_MAX,
+    RACK_PUE,
     FAMILIES
 };
 
@@ -71,6 +72,8 @@ static const struct {
         "Neither spent nor set aside for running jobs; negative: more than allowed."},
     [RACK] = {METRIC_GAUGE, "belay_rack_watts", "Power that a rack draws, or has set aside."},
     [RACK_MAX] = {METRIC_GAUGE, "belay_rack_max_watts", "Power that a rack may draw."},
+    [RACK_PUE] = {METRIC_GAUGE, "belay_rack_pue",
+        "What the site draws for each watt of a rack (power usage effectiveness), as configured."},
 };
 
 /* Adds to the series with these labels. */
@@ -193,6 +196,8 @@ static void add_racks(struct series *all, const struct model *m)
         metric_labels_add(&l, "rack", v.options->name);
         add(all, RACK, &l, (double)(v.draw_w + v.measured_w));
         add(all, RACK_MAX, &l, (double)v.options->max_w);
+        if (v.options->pue_micro > 0)
+            add(all, RACK_PUE, &l, (double)v.options->pue_micro / 1e6);
     }
 }
 

@@ -436,7 +436,8 @@ static void racks_are_read(void **state)
     struct config c = parse("node_types:\n  dgx: {watts: {idle: 1800, full: 10200}}\n  epyc: "
                             "{watts: {idle: 120, full: 650}}\n"
                             "racks:\n  r1: {max_kw: 40, nodes: {dgx: \"gpu[1-3],gpu7\", epyc: "
-                            "\"cpu[01-12]\"}}\n  r2: {max_kw: 17.25, nodes: {epyc: cpu13}}\n");
+                            "\"cpu[01-12]\"}}\n  r2: {max_kw: 17.25, pue: 1.35, nodes: {epyc: "
+                            "cpu13}}\n");
     assert_int_equal(c.n_racks, 2);
     const struct rack_options *o = &c.racks[0];
     assert_string_equal(o->name, "r1");
@@ -445,7 +446,9 @@ static void racks_are_read(void **state)
     assert_string_equal(o->nodes[0].names, "gpu[1-3],gpu7");
     assert_true(o->nodes[0].n == 4 && o->nodes[0].idle_w == 1800 && o->nodes[0].full_w == 10200);
     assert_true(o->nodes[1].n == 12 && o->nodes[1].idle_w == 120 && o->nodes[1].full_w == 650);
+    assert_int_equal(o->pue_micro, 0);
     assert_int_equal(c.racks[1].max_w, 17250);
+    assert_int_equal(c.racks[1].pue_micro, 1350000);
     config_deinit(&c);
     c = parse("node_types:\n  dgx: {watts: {idle: 1800, full: 10200}}\nracks:\n  r1: {max_kw: 40, "
               "nodes: {dgx: gpu1}, pools: {lab: {type: dgx, nodes: 8}}}\n");

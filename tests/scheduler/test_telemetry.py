@@ -13,7 +13,7 @@ pools: {base: {egress_usd_per_gib: 0.12}}
 store_usd_per_gib_month: 0.304375
 telemetry: {minutes: 1h, diagnose: {over: 20m, least: 10s}, advise: {idle_for: 30s, sizes_least: 40s}}
 node_types: {small: {watts: {idle: 100, full: 500}}}
-racks: {left: {max_kw: 0.6, nodes: {small: "n,n-2"}}}
+racks: {left: {max_kw: 0.6, pue: 1.25, nodes: {small: "n,n-2"}}}
 """
 SLOW = {
     "ms": 60000,
@@ -207,6 +207,8 @@ class Telemetry(unittest.TestCase):
                 }
             ],
         )
+        self.assertEqual(self.d.metric('belay_rack_watts{rack="left"}'), 675)
+        self.assertEqual(self.d.metric('belay_rack_pue{rack="left"}'), 1.25)
         waits = self.d.submit()
         self.sync([attempt])
         said = self.d.belay("why", str(waits)).stdout

@@ -20,6 +20,7 @@
 #define RACK_KINDS_MAX 16      /* kinds of nodes per rack */
 #define RACK_WATTS_MAX 1000000 /* per node */
 #define RACK_KW_MAX 100000
+#define RACK_PUE_MAX 5
 
 /* Nodes of one kind: with these names, or of a pool without the nodes named elsewhere. */
 struct rack_nodes {
@@ -34,6 +35,9 @@ struct rack_nodes {
 struct rack_options {
     char name[CORE_NAME_MAX];
     int64_t max_w;
+    /* Power usage effectiveness (ISO/IEC 30134-2) in millionths: what the site draws for each watt
+     * of the rack. Only shown; 0 = unknown, else 1000000 .. RACK_PUE_MAX * 1000000 */
+    int64_t pue_micro;
     struct rack_nodes nodes[RACK_KINDS_MAX];
     size_t n_nodes;
 };

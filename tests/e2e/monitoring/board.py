@@ -97,6 +97,10 @@ BUSY = {
     'belay_rack_max_watts{rack="r1"}': "4000x360",
     'belay_rack_watts{rack="r2"}': "500x360",
     'belay_rack_max_watts{rack="r2"}': "4000x360",
+    'belay_rack_watts{rack="r3"}': "1000x360",
+    'belay_rack_max_watts{rack="r3"}': "4000x360",
+    'belay_rack_pue{rack="r1"}': "1.5x360",
+    'belay_rack_pue{rack="r3"}': "1.25x360",
     # Of each 100 commits, 50 take at most 1 ms and 99 at most 5 ms; of decisions likewise.
     'belay_commit_seconds_bucket{le="0.25"}': "0+50x360",
     'belay_commit_seconds_bucket{le="0.5"}': "0+99x360",
@@ -285,7 +289,19 @@ EXPECTED = {
     },
     "Launches that providers refused": {"A": (MINUTES, {'{pool="p",zone="a",type="g5"}': 180}, {})},
     "Power of racks": {
-        "A": (MINUTES, {'{rack="r1"}': 0.75, '{rack="r2"}': 0.125}, {'{rack="r1"}': 0.25})
+        "A": (
+            MINUTES,
+            {'{rack="r1"}': 0.75, '{rack="r2"}': 0.125, '{rack="r3"}': 0.25},
+            {'{rack="r1"}': 0.25},
+        )
+    },
+    "Power of racks at the site's meter": {
+        "A": (MINUTES, {'{rack="r1"}': 4500, '{rack="r3"}': 1250}, {})
+    },
+    # Rack r2 has no PUE, so it is left out: 5750 W at the meter for 4000 W.
+    "PUE": {
+        "A": (MINUTES, {"{}": 1.4375}, {}),
+        "B": (MINUTES, {'{rack="r1"}': 1.5, '{rack="r3"}': 1.25}, {}),
     },
     "Power of GPUs": {"A": (MINUTES, {'{pool="p"}': 1000, '{pool="q"}': 50}, {'{pool="p"}': 60})},
     "Warmest GPU": {"A": (MINUTES, {'{pool="p"}': 81, '{pool="q"}': 45}, {'{pool="p"}': 30})},
