@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/engine/agent_sync_words.h"
+#include "scheduler/metrics/log_lag.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -315,6 +316,30 @@ static bool await_output(struct api *a, int64_t node, const struct wire_status *
     return waits;
 }
 
+/* Notes how much of the output that attempts have written is here. Files are looked at only where
+ * more was written than was here already. */
+static void note_log_lag(struct api *a, int64_t node, const struct wire_status *st)
+{
+    const struct model *m = tick_model(a->o.tick);
+    struct log_lag_report *reports = mem_array(st->n_attempts, sizeof(*reports));
+    size_t n = 0;
+    for (size_t i = 0; i < st->n_attempts; i++) {
+        const struct wire_attempt_status *s = &st->attempts[i];
+        const struct attempt *live = job_attempt_on(model_job(m, s->job), s->attempt, node);
+        if (!live)
+            continue;
+        int64_t stored = log_lag_stored(a->log_lag, node, s->job, s->attempt);
+        if (stored < s->output_bytes)
+            stored = logs_stored(a->o.logs, s->job, s->attempt, live->row.rank);
+        reports[n++] = (struct log_lag_report){.job = s->job,
+            .attempt = s->attempt,
+            .written_bytes = s->output_bytes,
+            .stored_bytes = stored};
+    }
+    log_lag_reported(a->log_lag, m, node, reports, n, clock_mono(a->o.timers->clock));
+    free(reports);
+}
+
 /* Stores the tails: the last output of attempts. Call before the ends of these are applied. */
 static void take_tails(struct api *a, int64_t node, const struct wire_status *st)
 {
@@ -379,6 +404,7 @@ void api_agent_sync(struct request *q)
     int64_t node = api_node_of_cn(q->r->peer_cn);
     struct deferred_reply *l = deferred_reply_create(q->api, q->x, st.wait_ms + API_COMMIT_WAIT_MS);
     take_tails(q->api, node, &st);
+    note_log_lag(q->api, node, &st);
     if (await_output(q->api, node, &st)) {
         park_status(q, l, node, &st);
         return;
@@ -489,6 +515,7 @@ void api_agent_output(struct request *q)
         http_reply_err(q->x, &e);
         return;
     }
+    log_lag_arrived(q->api->log_lag, row.node, q->id, q->id2, size);
     reply_output_size(q, row.rank, ends, durable, size);
     api_output_grew(q->api, q->id);
 }

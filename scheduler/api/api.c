@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vformat.h"
+#include "scheduler/metrics/log_lag.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -607,6 +608,7 @@ struct api *api_create(const struct api_options *o)
     a->o = *o;
     a->openapi = openapi_text();
     a->streams = streams_create(a);
+    a->log_lag = log_lag_create();
     a->read_pool = read_pool_create(o->loop, o->timers, o->db_path);
     a->volumes = volumes_create(&(struct volumes_options){
         .pool = volumes_pool, .ctx = a, .timers = o->timers, .cluster_uid = o->meta->cluster_uid});
@@ -637,6 +639,7 @@ void api_destroy(struct api *a)
     token_uses_destroy(a->token_uses);
     log_quota_destroy(a->stored);
     series_deinit(&a->request_seconds);
+    log_lag_destroy(a->log_lag);
     rates_deinit(&a->rates);
     rates_deinit(&a->login_rates);
     links_deinit(&a->sign_in_links);

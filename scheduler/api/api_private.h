@@ -74,7 +74,8 @@ struct api {
     struct list session_requests; /* channels whose event is being committed */
     int64_t n_channels;           /* in total */
     int64_t n_requests, n_refused;
-    struct series request_seconds;   /* by route and status */
+    struct series request_seconds; /* by route and status */
+    struct log_lag *log_lag;
     int64_t n_paced, n_logins_paced; /* refused at the limits of rates and login_rates */
     struct log_pace joins_refused, output_lost;
     const struct http_server *listeners[API_LISTENERS_MAX]; /* up to the first NULL; for metrics */

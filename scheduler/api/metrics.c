@@ -7,6 +7,7 @@
 #include "scheduler/api/stream/stream.h"
 #include "scheduler/logs/archiver.h"
 #include "scheduler/metrics/cluster.h"
+#include "scheduler/metrics/log_lag.h"
 #include "scheduler/metrics/observed.h"
 #include "scheduler/retention.h"
 
@@ -204,6 +205,7 @@ void api_metrics(struct request *q)
     struct exposition x = {.out = &out,
         .open_metrics = exposition_wants_open_metrics(http_request_header(q->x, "Accept"))};
     observed_write(a->o.observed, m, &x);
+    log_lag_write(a->log_lag, m, clock_mono(a->o.timers->clock), &x);
     cluster_write(m, tick_now(a->o.tick).wall, &x);
     add_tick(&x, a->o.tick);
     add_provision(&x, a->o.provision);

@@ -171,6 +171,11 @@ static int64_t size_of(const struct logs *l, int64_t job, int64_t attempt, int32
     return size;
 }
 
+int64_t logs_stored(const struct logs *l, int64_t job, int64_t attempt, int32_t rank)
+{
+    return is_cut(l, job, attempt, rank) ? LOGS_OFFSET_MAX : size_of(l, job, attempt, rank);
+}
+
 void logs_await(struct logs *l, int64_t job, int64_t attempt, int32_t rank, int64_t bytes)
 {
     if (size_of(l, job, attempt, rank) >= bytes || awaited_of(l, job, attempt, rank) ||

@@ -83,6 +83,10 @@ void logs_close(struct logs *l); /* no effect when zeroed; see syncer_destroy */
 int logs_append(struct logs *l, struct db_reader *r, int64_t job, int64_t attempt, int32_t rank,
     int64_t offset, const void *p, size_t n, int64_t *ret_size, struct err *e);
 
+/* Bytes of an attempt's output that belayd has, holes included; LOGS_OFFSET_MAX if it is cut: no
+ * more is wanted. */
+int64_t logs_stored(const struct logs *l, int64_t job, int64_t attempt, int32_t rank);
+
 /* A live attempt was reported as ended after this many bytes. Until they have arrived, or nothing
  * has arrived for LOGS_AWAIT_MS, the log is incomplete and shows no later output. May be
  * repeated. */

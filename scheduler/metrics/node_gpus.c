@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scheduler/metrics/node_gpus.h"
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "base/minmax.h"
 #include "scheduler/core/model/model_access.h"
+#include "scheduler/metrics/by_node.h"
 #include <stdlib.h>
 
 /* Zeroed: not reported. */
@@ -26,10 +26,7 @@ struct node_gpus *node_gpus_create(void)
 
 void node_gpus_destroy(struct node_gpus *g)
 {
-    size_t at = 0;
-    for (void *n; (n = map_next(&g->nodes, &at, NULL));)
-        free(n);
-    map_deinit(&g->nodes);
+    by_node_deinit(&g->nodes);
     free(g);
 }
 
@@ -43,21 +40,6 @@ static struct node_loads *loads_of(struct node_gpus *g, int64_t node)
     return n;
 }
 
-/* Nodes come and go; as many entries as live nodes may be stale before they are removed. */
-static void remove_gone(struct node_gpus *g, const struct model *m)
-{
-    struct map left = {0};
-    size_t at = 0;
-    int64_t node;
-    for (struct node_loads *n; (n = map_next(&g->nodes, &at, &node));)
-        if (model_node(m, node))
-            map_put(&left, node, n);
-        else
-            free(n);
-    map_deinit(&g->nodes);
-    g->nodes = left;
-}
-
 void node_gpus_committed(
     struct node_gpus *g, const struct model *m, const struct loads_batch *loads)
 {
@@ -67,10 +49,7 @@ void node_gpus_committed(
             r->gpu_index < NODE_GPUS_MAX && model_node(m, r->node))
             loads_of(g, r->node)->last[r->gpu_index] = r->load;
     }
-    struct model_counts c;
-    model_counts(m, &c);
-    if (map_size(&g->nodes) > 2 * (size_t)(c.nodes_up + c.nodes_lost) + 16)
-        remove_gone(g, m);
+    by_node_trim(&g->nodes, m);
 }
 
 /* ---- what is written ---- */
@@ -124,7 +103,7 @@ static double value_of(const struct node_loads *n, enum gauge g)
 void node_gpus_write(const struct node_gpus *g, const struct model *m, struct exposition *x)
 {
     for (int k = 0; k < GAUGES; k++) {
-        int left = NODE_GPUS_NODES_MAX;
+        int left = BY_NODE_WRITTEN_MAX;
         exposition_family(x, METRIC_GAUGE, gauges[k].name, gauges[k].help);
         LIST_FOREACH (model_nodes(m), l) {
             const struct node *n = LIST_ENTRY(l, struct node, in_all);

@@ -9,8 +9,7 @@
 #include "scheduler/core/model/model.h"
 #include "scheduler/metrics/exposition.h"
 
-#define NODE_GPUS_MAX 16         /* of a node; others are left out */
-#define NODE_GPUS_NODES_MAX 2000 /* in a scrape; the nodes that joined first */
+#define NODE_GPUS_MAX 16 /* of a node; others are left out */
 
 struct node_gpus;
 

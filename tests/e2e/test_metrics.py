@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metrics of a cluster in which a job was reclaimed and resumed, as Prometheus reads them."""
 
-import os
 import re
 import shutil
 import subprocess
 import unittest
 
+import reference
 from lab import Lab
 
 try:
@@ -17,7 +17,6 @@ try:
 except ImportError:
     raise unittest.SkipTest("python3-prometheus-client is not installed: run scripts/setup")
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 
 
@@ -54,6 +53,11 @@ class Metrics(unittest.TestCase):
         place = dict(pool="cloud", market="spot")
         self.assertEqual(self.value(while_it_runs, "belay_jobs", **running), 1)
         self.assertEqual(self.value(while_it_runs, "belay_nodes", state="up", **place), 1)
+        # The job prints little, and all the time: at most its last lines are under way.
+        self.assertEqual(len(while_it_runs["belay_node_log_lag_bytes"]), 1)
+        self.assertLess(self.value(while_it_runs, "belay_node_log_lag_bytes", pool="cloud"), 10000)
+        self.assertGreaterEqual(self.value(while_it_runs, "belay_node_log_lag_seconds"), 0)
+        self.assertNotIn("belay_node_log_lag_bytes", now)
         self.assertEqual(self.value(now, "belay_jobs", **running), 0)
         self.assertEqual(self.value(now, "belay_jobs"), 0)
         for name, labels, expected in (
@@ -78,7 +82,17 @@ class Metrics(unittest.TestCase):
         self.assertGreater(uusd, 0)
         self.assertGreaterEqual(uusd, before["total"]["uusd"])
         self.assertLessEqual(uusd, after["total"]["uusd"])
+        for samples in (while_it_runs, now):
+            self.check_labels(samples)
         self.lint(text)
+
+    def check_labels(self, samples):
+        """All labels are in the reference, which the data of test_monitoring.py follow."""
+        known = reference.documented_labels()
+        for name, series in samples.items():
+            for labels in series:
+                written = {label for label, _ in labels} - {"le"}
+                self.assertEqual(written - known[reference.family(name, known)], set(), name)
 
     def lint(self, text):
         if not shutil.which("promtool"):
@@ -96,9 +110,7 @@ class Metrics(unittest.TestCase):
         with Lab() as l:
             text = l.call("GET", "/metrics", root="")[1].decode()
         printed = set(re.findall(r"^# TYPE (\w+)", text, re.M))
-        with open(os.path.join(TOP, "docs/reference/metrics.md")) as f:
-            listed = [line.split("|")[1] for line in f if line.startswith("| `belay_")]
-        documented = set(re.findall(r"`(\w+)", " ".join(listed)))
+        documented = set(reference.documented_labels())
         self.assertEqual(printed - documented, set())
         absent = {name for name in documented - printed if "_store_credentials" not in name}
         self.assertEqual(absent, set())

@@ -13,6 +13,7 @@ import urllib.parse
 import urllib.request
 
 from lab import Lab
+from reference import documented_labels, family
 from monitoring.board import DAYS, EXPECTED, MINUTES, promtool_tests
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -36,20 +37,6 @@ def panels():
 def board():
     """(title of the panel, query) of all panels."""
     return [(title, query) for title, of in panels().items() for query in of.values()]
-
-
-def documented_labels():
-    """The labels of each metric in the reference: name -> set."""
-    labels = {}
-    with open(os.path.join(TOP, "docs/reference/metrics.md")) as f:
-        for name, listed in re.findall(r"`(belay_\w+)(?:\{([a-z_,]+)\})?`", f.read()):
-            labels.setdefault(name, set()).update(listed.split(",") if listed else ())
-    return labels
-
-
-def family(sample, known):
-    """The name in the reference of a sample's name: those of a histogram have endings."""
-    return sample if sample in known else re.sub("_(bucket|count|sum)$", "", sample)
 
 
 def free_port():

@@ -221,6 +221,32 @@ class Telemetry(unittest.TestCase):
             self.d.belay("nodes", "--racks").stdout, r"(?m)^left +600 +675 +200 +2 +1$"
         )
 
+    def test_output_that_has_not_arrived_is_counted_by_node(self):
+        job, attempt = self.run_job()
+        lag = 'belay_node_log_lag_%s{node="n",pool="base"}'
+        for written, sent, missing in ((0, 0, 0), (5000, 0, 5000), (5000, 3000, 2000)):
+            self.sync([{**attempt, "output_bytes": written}])
+            if sent:
+                self.assertEqual(self.node.call("output/%d/1?offset=0" % job, b"a" * sent)[0], 200)
+            self.assertEqual(self.d.metric(lag % "bytes"), missing)
+        self.wait_for(lambda: self.d.metric(lag % "seconds") > 0)
+        self.assertEqual(self.node.call("output/%d/1?offset=3000" % job, b"a" * 2000)[0], 200)
+        self.assertEqual(self.d.metric(lag % "bytes"), 0)
+        self.assertEqual(self.d.metric(lag % "seconds"), 0)
+        # A belayd that was started anew looks at its files.
+        self.d.kill()
+        self.d.start()
+        self.sync([{**attempt, "output_bytes": 5001}])
+        self.assertEqual(self.d.metric(lag % "bytes"), 1)
+        self.sync([])
+        self.assertNotIn("belay_node_log_lag_bytes{", self.d.call("GET", "/metrics")[1].decode())
+
+    def wait_for(self, holds):
+        end = time.monotonic() + WAIT_S
+        while not holds():
+            self.assertLess(time.monotonic(), end)
+            self.d.call("GET", "/api/v1/events?after=1000000&wait_ms=200")
+
     def test_what_nobody_touches_is_listed_with_its_price(self):
         ends, first = self.run_job(checkpoint={"method": "coop", "after": "last"})
         held, second = self.run_job(first, checkpoint={"method": "coop"})

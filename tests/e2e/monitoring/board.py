@@ -101,6 +101,12 @@ BUSY = {
     'belay_rack_max_watts{rack="r3"}': "4000x360",
     'belay_rack_pue{rack="r1"}': "1.5x360",
     'belay_rack_pue{rack="r3"}': "1.25x360",
+    'belay_node_log_lag_seconds{node="n",pool="p"}': "30x360",
+    'belay_node_log_lag_seconds{node="m",pool="p"}': "90x360",
+    'belay_node_log_lag_seconds{node="o",pool="q"}': "5x360",
+    'belay_node_log_lag_bytes{node="n",pool="p"}': "1000x360",
+    'belay_node_log_lag_bytes{node="m",pool="p"}': "500x360",
+    'belay_node_log_lag_bytes{node="o",pool="q"}': "7x360",
     # Of each 100 commits, 50 take at most 1 ms and 99 at most 5 ms; of decisions likewise.
     'belay_commit_seconds_bucket{le="0.25"}': "0+50x360",
     'belay_commit_seconds_bucket{le="0.5"}': "0+99x360",
@@ -154,6 +160,8 @@ QUIET = {
     'belay_offer_refusals_total{pool="p",zone="a",type="g5",market="spot"}': "0+1x280 280x79",
     'belay_rack_watts{rack="r1"}': "1000x360",
     'belay_rack_max_watts{rack="r1"}': "4000x360",
+    'belay_node_log_lag_seconds{node="n",pool="p"}': "0x360",
+    'belay_node_log_lag_bytes{node="n",pool="p"}': "0x360",
     'belay_commit_seconds_bucket{le="0.25"}': "0+99x360",
     'belay_commit_seconds_bucket{le="0.5"}': "0+100x360",
     'belay_commit_seconds_bucket{le="+Inf"}': "0+100x360",
@@ -302,6 +310,12 @@ EXPECTED = {
     "PUE": {
         "A": (MINUTES, {"{}": 1.4375}, {}),
         "B": (MINUTES, {'{rack="r1"}': 1.5, '{rack="r3"}': 1.25}, {}),
+    },
+    "Output of jobs that belayd lacks": {
+        "A": (MINUTES, {'{pool="p"}': 90, '{pool="q"}': 5}, {'{pool="p"}': 0})
+    },
+    "Output of jobs under way": {
+        "A": (MINUTES, {'{pool="p"}': 1500, '{pool="q"}': 7}, {'{pool="p"}': 0})
     },
     "Power of GPUs": {"A": (MINUTES, {'{pool="p"}': 1000, '{pool="q"}': 50}, {'{pool="p"}': 60})},
     "Warmest GPU": {"A": (MINUTES, {'{pool="p"}': 81, '{pool="q"}': 45}, {'{pool="p"}': 30})},
