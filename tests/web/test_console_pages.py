@@ -3,6 +3,9 @@
 width of a phone and of a laptop, light and dark, and without an error of the browser.
 """
 
+import json
+import os
+import subprocess
 import unittest
 
 import browser
@@ -10,6 +13,7 @@ import console
 from cluster import BUILD, Cluster
 
 WIDE, NARROW = (1280, 900), (360, 800)
+EXAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/simulate")
 COLOURS = ["color-contrast", "link-in-text-block"]  # all that differs in the other theme
 # In a narrow window the menu and tables are laid out anew; these have all that there is of it.
 LAID_OUT_ANEW = ("sign-in", "overview", "jobs", "jobs-train", "submit", "cron-nightly-eval")
@@ -64,6 +68,49 @@ class Pages(unittest.TestCase):
                 self.b.wait_text(text)
                 self.check_looks(path)
                 self.b.problems()  # the browser logs the 404
+
+    def report(self, name, content=None):
+        """Chooses a file on the page of reports; returns its path."""
+        path = os.path.join(self.cluster.dir, name)
+        if content is not None:
+            with open(path, "w") as f:
+                f.write(content)
+        console.show(self.b, "/console/report")
+        self.b.one("input[type=file]").send_keys(path)
+        return path
+
+    def belay(self, *words):
+        belay = os.path.abspath(BUILD + "/cli/belay")
+        out = subprocess.run([belay, *words], cwd=EXAMPLE, check=True, stdout=subprocess.PIPE)
+        return out.stdout.decode()
+
+    def test_report_files(self):
+        """Those of the command line are drawn; nothing in a file runs, whoever wrote it."""
+        console.sign_in(self.b, self.cluster.token("vic"), "/console/report")
+        page = os.path.join(self.cluster.dir, "simulate.html")
+        words = ["--jobs=jobs.csv", "--days=3", "--pools=on-demand.yaml", "--pools=pools.yaml"]
+        words += ["--trace=traces", "--owned=base=2,cpus=4,memory=16G,gpus=1", "--html=" + page]
+        self.belay("simulate", *words)
+        self.report("simulate.html")
+        for text in ("on-demand.yaml", "Pools", "Jobs waiting", "Its useful work on-demand"):
+            self.b.wait_text(text, "main")
+        self.b.wait("document.querySelectorAll('.chart canvas').length === 6", "its charts")
+        self.check_looks("report-simulate")
+        words = ["--work=4h", "-c4", "--pools=on-demand.yaml", "--json"]
+        self.report("forecast.json", self.belay("cost", "forecast", *words))
+        self.b.wait_text("all, as belay chooses", "main")
+        self.check_looks("report-forecast")
+        evil = "<img src=x onerror=alert(1)></script><script>alert(1)</script>"
+        simulation = {"pools_file": evil, "notes": [evil], "pools": [{"pool": evil}]}
+        data = json.dumps({"simulations": [simulation]})
+        self.report("evil.json", data)
+        self.b.wait_text("onerror=alert(1)", "main h2")
+        data = data.replace("<", "\\u003c")
+        self.report("evil.html", evil + '<script type="application/json" id="data">%s' % data)
+        self.b.wait_text("onerror=alert(1)", "main h2")
+        self.b.check()
+        self.report("other.html", evil)
+        self.b.wait_text("no figures of belay simulate", "main [role=alert]")
 
 
 if __name__ == "__main__":

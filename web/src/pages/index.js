@@ -11,6 +11,7 @@ import { Crons } from "./crons.js";
 import { Digest } from "./digest.js";
 import { Drills } from "./drills.js";
 import { Events } from "./events.js";
+import { Forecast } from "./forecast.js";
 import { Instances } from "./instances.js";
 import { Job } from "./job.js";
 import { Jobs } from "./jobs.js";
@@ -22,6 +23,7 @@ import { Overview } from "./overview.js";
 import { Pool } from "./pool.js";
 import { Pools } from "./pools.js";
 import { Racks } from "./racks.js";
+import { Report } from "./report.js";
 import { Reservations } from "./reservations.js";
 import { Secrets } from "./secrets.js";
 import { Shares } from "./shares.js";
@@ -48,6 +50,20 @@ export const pages = [
         group: "Money",
         title: () => "Budgets",
         page: Budgets,
+    },
+    {
+        path: "/console/forecast",
+        nav: "Forecast",
+        group: "Money",
+        title: () => "Cost forecast",
+        page: Forecast,
+    },
+    {
+        path: "/console/report",
+        nav: "Reports",
+        group: "Money",
+        title: () => "Reports",
+        page: Report,
     },
     { path: "/console/nodes", nav: "Nodes", group: "Cluster", title: () => "Nodes", page: Nodes },
     { path: "/console/nodes/:id", title: ({ id }) => "Node " + id, page: Node },
