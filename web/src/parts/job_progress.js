@@ -33,7 +33,7 @@ export function progressSeries(d, nowMs) {
     if (done)
         series.push(
             { name: "expected", values: towards(done), dash: [4, 4] },
-            { name: "late, one in ten", values: towards(late || done), dash: [2, 6], band: 1 },
+            { name: "late, 1 in 20", values: towards(late || done), dash: [2, 6], band: 1 },
         );
     return { times, series };
 }
