@@ -583,7 +583,9 @@ static int write_page(int64_t id, const json_t *v, const char *file)
     json_t *events = events_get(id);
     if (!events)
         return CLI_FAILED;
-    job_page_write(v, events, clock_wall(&clock_system), &page);
+    json_t *load = cli_get(CLI_PATH("/api/v1/jobs/%lld/load", (long long)id));
+    job_page_write(v, events, load, clock_wall(&clock_system), &page);
+    json_decref(load);
     json_decref(events);
     return page_save(&page, file);
 }

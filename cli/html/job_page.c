@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/events.h"
+#include "cli/html/job_charts.h"
 #include "cli/html/page.h"
 #include "cli/reports/job_options.h"
 #include <stdio.h>
@@ -16,7 +17,7 @@
 
 #define LANES_MAX 40       /* the last attempts */
 #define CHECKPOINTS_MAX 15 /* the last ones */
-#define EVENTS_MAX 25      /* the last ones */
+#define EVENTS_MAX 15      /* the last ones */
 #define LANE_UNITS 1000.0  /* of the drawing, for the whole time */
 
 /* ---- what was asked for ---- */
@@ -414,7 +415,8 @@ static void add_end(const json_t *v, struct buf *out)
         text ? text : "");
 }
 
-void job_page_write(const json_t *v, const json_t *events, struct wall now, struct buf *out)
+void job_page_write(
+    const json_t *v, const json_t *events, const json_t *load, struct wall now, struct buf *out)
 {
     const json_t *job = json_object_get(v, "job");
     const char *ref = json_is_string(json_object_get(job, "ref")) ? cli_text(job, "ref") : "";
@@ -429,7 +431,9 @@ void job_page_write(const json_t *v, const json_t *events, struct wall now, stru
     add_stats(job, out);
     add_end(v, out);
     add_timeline(v, now, out);
+    job_charts_progress(v, now, out);
     add_ledger(v, out);
+    job_charts_load(job, load, out);
     add_asked(job, out);
     add_checkpoints(v, out);
     add_events(events, out);

@@ -75,6 +75,8 @@ def two_attempts():
 
 
 class Show(unittest.TestCase):
+    load = {"job": 1, "ref": "1", "rank": 0, "span_ms": 60000, "at_ms": [], "gpus": []}
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="belay-show.")
         self.addCleanup(folder.cleanup)
@@ -87,6 +89,7 @@ class Show(unittest.TestCase):
                 "job": {**JOB, **options},
                 **{"attempts": [], "checkpoints": [], **(more or {})},
             },
+            "/api/v1/jobs/1/load": self.load,
             "/api/v1/jobs/1/events": {"events": [], "last": 1, "state": "pending"},
             "/api/v1/jobs/1/events?after=0": {
                 "events": list(events),
@@ -214,6 +217,78 @@ class Show(unittest.TestCase):
                 self.assertAlmostEqual(width, minutes * minute, delta=0.11)
         marks = re.findall(r'<rect class="part-(\w+)" x="[\d.]+" y="0"', page)
         self.assertEqual(marks, ["save", "reclaim", "end"])
+
+    def test_the_report_has_the_progress_and_when_it_is_expected_to_end(self):
+        at = "2026-01-02T03:%02d:00.000Z"
+        more, job = two_attempts()
+        more["checkpoints"] = [{**more["checkpoints"][0], "progress": 250}]
+        job = {**job, "started_at": at % 12, "progress": 500, "progress_total": 1000}
+        job["finish_by"] = "2126-01-02T05:00:00.000Z"
+        table = "Progress over time, and as expected"
+        page, _ = self.page(more, [], **job)
+        self.assertEqual(
+            report_page.rows_of(page, table)[1:],
+            [
+                ["2026-01-02 03:12:00", "started", "0", "0.0 %"],
+                ["2026-01-02 03:22:00", "saved", "250", "25.0 %"],
+                ["2026-01-02 04:04:00", "ended", "500", "50.0 %"],
+                ["2126-01-02 05:00:00", "deadline", "-", "-"],
+            ],
+        )
+        self.assertNotIn("<polygon", page)
+        more["expects"] = {
+            "why": "<b>it stays on spot</b>",
+            "done_at": "2126-01-02T05:10:00.000Z",
+            "late_at": "2126-01-02T05:50:00.000Z",
+        }
+        page, _ = self.page(more, [], **{**job, "state": "running", "ended_at": None})
+        self.assertEqual(
+            [row[1:] for row in report_page.rows_of(page, table)[3:]],
+            [
+                ["now", "500", "50.0 %"],
+                ["expected end, median", "1000", "100.0 %"],
+                ["expected end, 95 of 100", "1000", "100.0 %"],
+                ["deadline", "-", "-"],
+            ],
+        )
+        self.assertEqual(page.count("<polygon"), 1)
+        text = report_page.text_of(page)
+        self.assertIn("10m00s before the expected end.", text)
+        self.assertIn("<b>it stays on spot</b>", text)
+        for odd in ({"progress_total": 0}, {"progress_total": None}, {"started_at": None}):
+            page, _ = self.page(more, [], **{**job, **odd})
+            self.assertNotIn(table, page)
+
+    def test_the_report_has_what_the_job_used(self):
+        more, job = two_attempts()
+        times = [1767323520000 + 60000 * k for k in (0, 1, 2, 30)]
+        gpu = {"busy_percent": [0, 50, 100, 50], "memory_bytes": [1 << 30] * 4}
+        self.load = {
+            **self.load,
+            "at_ms": times,
+            "cpu_milli": [1000, 2000, 3000, 2000],
+            "memory_bytes": [1 << 20] * 3,  # one too few: the last moment is left out
+            "gpus": [{"gpu": "<i>", "index": 3, "at_ms": times, **gpu}],
+        }
+        page, _ = self.page(more, [], **job)
+        self.assertEqual(
+            report_page.rows_of(page, "What it used, over all its measured time")[1:],
+            [
+                ["CPUs used", "2.00", "3.00", "2.00"],
+                ["Memory", "1.0 MiB", "1.0 MiB", "1.0 MiB"],
+                ["Use of GPU 3", "50 %", "100 %", "50 %"],
+                ["Memory of GPU 3", "1.0 GiB", "1.0 GiB", "1.0 GiB"],
+            ],
+        )
+        samples = report_page.rows_of(page, "What it used at times")
+        self.assertEqual(samples[1][1:], ["1.00", "1.0 MiB", "0 %", "1.0 GiB"])
+        self.assertEqual(samples[7][1:], ["-"] * 4)
+        lines = re.findall(r'class="chart-line" d="([^"]+)"', page)
+        self.assertEqual([line.count("M") for line in lines], [2, 1, 2, 2])
+        self.assertEqual(lines[0], "M0.0 66.7L32.3 33.3L64.5 0.0M967.7 33.3")
+        self.load = {**self.load, "at_ms": 7, "gpus": {}}
+        page, _ = self.page(more, [], **job)
+        self.assertIn("Nothing was measured", page)
 
     def test_a_report_of_a_job_that_waits_has_no_timeline(self):
         page, _ = self.page(None, [])
