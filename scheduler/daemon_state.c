@@ -192,7 +192,6 @@ int daemon_load_model(struct daemon *d, struct err *e)
     if (rc != 0)
         return rc;
     o.tables = d->tables->other.to;
-    o.n_anomaly_mails = d->config->spend.n_mails;
     d->model = model_create(&o);
     d->planner = planner_create();
     rc = db_load(d->db, d->model, now, e);

@@ -71,7 +71,8 @@ int tables_create(
         .n_budgets = c->n_budgets,
         .racks = c->racks,
         .n_racks = c->n_racks,
-        .digest = c->digest.is_set ? &t->digest : NULL};
+        .digest = c->digest.is_set ? &t->digest : NULL,
+        .anomalies = {.n_mails = c->spend.n_mails, .to_users = c->spend.to_users}};
     *ret_tables = t;
     return 0;
 }

@@ -46,8 +46,7 @@ static const struct key keys[] = {
     {"mail", LIVE, 0, 0}, /* in the same member, as the next one */
     {"notify_allow", LIVE, 0, 0},
     {"digest", LIVE, MEMBER(digest)},
-    {"spend_anomalies", LIVE, MEMBER(spend.limits)},
-    {"spend_anomalies.mail", 0, 0, 0}, /* the model knows how many there are from the start */
+    {"spend_anomalies", LIVE, MEMBER(spend)},
     {"lease", LIVE, MEMBER(lease_ms)},
     {"lease", LIVE, MEMBER(sync_ms)},
     {"store_wait", LIVE, MEMBER(store_wait_ms)},

@@ -50,7 +50,7 @@ void config_read_digest(struct yaml_reader *root, struct config_digest *ret)
     read_at(&r, &ret->options);
     config_opt_zone(&r, ret->tz);
     read_mails(&r, ret);
-    ret->when_empty = config_opt_truth(&r, "when_empty");
+    ret->when_empty = config_opt_truth(&r, "when_empty", false);
     yaml_reader_finish_in(root, &r);
 }
 

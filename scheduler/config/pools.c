@@ -124,7 +124,7 @@ static void read_elastic(struct yaml_reader *r, struct config_pool *p)
     p->row.min_paid_ms = config_opt_time(r, "paid_minimum", 0, p->provider->paid_minimum_ms);
     p->row.return_ms = config_opt_time(r, "return_after", 0, SECONDS_MS(1800));
     p->row.spread_pct = (int32_t)yaml_opt_i64(r, "spread", 0, 100, 10);
-    p->row.require_drill = config_opt_truth(r, "require_drill");
+    p->row.require_drill = config_opt_truth(r, "require_drill", false);
     p->row.drill_valid_ms = config_opt_time(r, "drill_valid", SECONDS_MS(60), DRILL_VALID_MS);
     p->row.max_gpus = yaml_opt_i64(r, "max_gpus", 1, 1000000, 0);
     p->row.max_uusd_h = yaml_opt_uusd(r, "max_usd_per_hour", 0);

@@ -118,8 +118,8 @@ int64_t config_opt_bytes(struct yaml_reader *r, const char *key, const char *fal
     return mib << 20;
 }
 
-bool config_opt_truth(struct yaml_reader *r, const char *key)
+bool config_opt_truth(struct yaml_reader *r, const char *key, bool otherwise)
 {
     static const char *const words[] = {"false", "true", NULL};
-    return yaml_opt_enum(r, key, words, 0) == 1;
+    return yaml_opt_enum(r, key, words, otherwise) == 1;
 }

@@ -35,7 +35,7 @@ void config_copy_path(struct yaml_reader *r, const char *key, const char *value,
     const char *state_dir, const char *after, char *dst, size_t size);
 
 /* "true" or "false", which is also what it is without the key. */
-bool config_opt_truth(struct yaml_reader *r, const char *key);
+bool config_opt_truth(struct yaml_reader *r, const char *key, bool otherwise);
 
 /* A size such as "4G", in bytes; "none" is 0 = unlimited. */
 int64_t config_opt_bytes(struct yaml_reader *r, const char *key, const char *fallback);

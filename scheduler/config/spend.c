@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "job/notify_address.h"
+#include "scheduler/config/readers.h"
 #include "telemetry/spend_anomaly.h"
 #include <stdlib.h>
 
@@ -27,7 +28,8 @@ void config_read_spend(struct yaml_reader *root, struct config_spend *ret)
     struct yaml_reader r;
     *ret = (struct config_spend){.limits = {.weeks = SPEND_WEEKS_DEFAULT,
                                      .deviations = SPEND_DEVIATIONS_DEFAULT,
-                                     .at_least_uusd = SPEND_AT_LEAST_UUSD_DEFAULT}};
+                                     .at_least_uusd = SPEND_AT_LEAST_UUSD_DEFAULT},
+        .to_users = true};
     if (!map || root->rc != 0)
         return;
     yaml_reader_init(&r, root->file, map, root->e);
@@ -36,6 +38,7 @@ void config_read_spend(struct yaml_reader *root, struct config_spend *ret)
     ret->limits.deviations =
         (int32_t)yaml_opt_i64(&r, "deviations", 1, SPEND_DEVIATIONS_MAX, SPEND_DEVIATIONS_DEFAULT);
     ret->limits.at_least_uusd = yaml_opt_uusd(&r, "at_least", SPEND_AT_LEAST_UUSD_DEFAULT);
+    ret->to_users = config_opt_truth(&r, "users", true);
     read_mails(&r, ret);
     yaml_reader_finish_in(root, &r);
 }

@@ -526,12 +526,17 @@ static int start_of_cron(struct delivery *l, const struct notify_facts *f, struc
     return rc;
 }
 
-/* To an address of the configuration ("mail:N"). One that is configured no more counts as
- * notified. */
+/* To an address of the configuration ("mail:N"), or of a user: where their morning digest goes, or
+ * their name. An address that is configured no more counts as notified. */
 static int start_of_spending(struct delivery *l, const struct notify_facts *f, struct err *e)
 {
     const struct config_spend *c = l->notifier->o.spend;
+    const char *user = f->row->user;
     long k = str_starts(f->row->target, "mail:") ? strtol(f->row->target + 5, NULL, 10) : -1;
+    if (user[0]) {
+        const char *to = core_digest_mail(tick_model(l->notifier->o.tick), user);
+        return start_mail(l, f, to ? to : user, e);
+    }
     if (k >= 0 && k < c->n_mails)
         return start_mail(l, f, c->mails[k], e);
     fail_later(l, 0);

@@ -22,6 +22,7 @@ def config(receivers, more=""):
     """With a digest whose time of the day is not near, so that today's covers the last hours."""
     zone = "UTC" if time.gmtime().tm_hour < 12 else "Etc/GMT+12"
     return CONFIG + (
+        "teams: {nlp: {users: [ann, lea], leads: [lea]}}\n"
         "digest: {at: '23:59', tz: %s}\n"
         "spend_anomalies: {mail: [ops@lab.example]%s}\n"
         "webhooks:\n  hook: {url: '%s/hook', events: [spend]}\n"
@@ -74,6 +75,15 @@ class Anomalies(unittest.TestCase):
         self.assertEqual(len(found), n)
         return found
 
+    def mails(self, n):
+        """The texts of the next n mails, by their recipients."""
+        found = {}
+        for _ in range(n):
+            said, text = self.receivers.mails.get(timeout=WAIT_S)
+            (to,) = [line[len("RCPT TO:<") : -1] for line in said if line.startswith("RCPT TO:")]
+            found.setdefault(to, []).append(text)
+        return found
+
     def test_a_day_is_notified_once_over_restarts(self):
         with Belayd(config(self.receivers)) as d:
             self.assertEqual(self.items(d), [])
@@ -85,11 +95,17 @@ class Anomalies(unittest.TestCase):
             said = posts["pool", "burst"]
             self.assertEqual((said["spent_uusd"], said["weeks"]), (400 * USD, 6))
             self.assertEqual(said["usual_uusd"], 95.5 * USD)
-            mails = [self.receivers.mails.get(timeout=WAIT_S) for _ in range(3)]
-            for said, text in mails:
-                self.assertIn("RCPT TO:<ops@lab.example>", said)
-                self.assertIn(b"spent $400.00 on ", text)
+            # The administrators get all, ann her own, and the lead of nlp the team's.
+            mails = self.mails(5)
+            self.assertEqual(
+                {to: len(texts) for to, texts in mails.items()},
+                {"ops@lab.example": 3, "ann": 1, "lea": 1},
+            )
+            for text in sum(mails.values(), []):
+                self.assertIn(b" spent $400.00 on ", text)
                 self.assertIn(b"usual is $95.50", text)
+            self.assertIn(b"user ann spent", mails["ann"][0])
+            self.assertIn(b"team nlp spent", mails["lea"][0])
             digest = d.call("GET", "/api/v1/digest")[1]
             self.assertEqual(digest["spend_anomalies"], 3)
             self.assertIn("Far more spent than usual: 3.", digest["text"])
@@ -97,18 +113,42 @@ class Anomalies(unittest.TestCase):
             of_ann = d.call("GET", "/api/v1/digest?user=ann")[1]
             self.assertEqual(of_ann["spend_anomalies"], 1)
             # The review after a restart finds them again, and something new.
+            bob = d.token(kind="api", user="bob")
+            own = ("POST", "/api/v1/digest/subscription", {"mail": "bob@lab.example"})
+            self.assertEqual(d.call(*own, token=bob)[0], 200)
             self.wait_delivered(d)
             self.assertEqual(d.stop(), 0)
             spend(d, 900, [10, 10, 10, 10], user="bob", team="cv", pool="base")
             d.start()
             new = self.posts(3)
             self.assertEqual(set(new), {("user", "bob"), ("team", "cv"), ("pool", "base")})
-            for _ in range(3):
-                self.assertIn(b"$900.00", self.receivers.mails.get(timeout=WAIT_S)[1])
+            mails = self.mails(4)
+            for text in sum(mails.values(), []):
+                self.assertIn(b"$900.00", text)
+            self.assertEqual(set(mails), {"ops@lab.example", "bob@lab.example"})
+            self.wait_delivered(d)
             self.assertEqual(len(self.items(d)), 6)
             for left in (self.receivers.posts, self.receivers.mails):
                 with self.assertRaises(queue.Empty):
                     left.get_nowait()
+
+    def test_a_reload_changes_who_is_mailed(self):
+        """The mails to the former address could not be delivered before the reload."""
+        after = config(self.receivers).replace("ops@lab.example", "new@lab.example")
+        port = "127.0.0.1:%d" % self.receivers.smtp.server_address[1]
+        with Belayd(config(self.receivers).replace(port, "127.0.0.1:1")) as d:
+            self.assertEqual(d.stop(), 0)
+            spend(d, 400, [95, 90, 110, 100])
+            d.start()
+            self.posts(3)
+            with open(os.path.join(d.dir, "belayd.yaml"), "w", encoding="utf-8") as f:
+                f.write(after)
+            code, said, _ = d.call("POST", "/api/v1/admin/reload", {})
+            self.assertEqual(code, 200, said)
+            self.assertIn("spend_anomalies.mail", [c["key"] for c in said["changes"]])
+            mails = self.mails(5)
+            self.assertEqual(len(mails["new@lab.example"]), 3)
+            self.assertEqual(set(mails), {"new@lab.example", "ann", "lea"})
 
     def test_few_weeks_little_money_and_one_day_before_say_nothing(self):
         with Belayd(config(self.receivers, ", at_least: 60")) as d:

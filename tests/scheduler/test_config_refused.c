@@ -110,6 +110,7 @@ static const struct refused {
     {"spend_anomalies: {deviations: 0}\n", {"lab.yaml:1: deviations:"}},
     {"spend_anomalies: {at_least: -1}\n", {"lab.yaml:1: at_least:"}},
     {"spend_anomalies: {mail: [\"-x\"]}\n", {"lab.yaml:1", "mail:"}},
+    {"spend_anomalies: {users: maybe}\n", {"lab.yaml:1: users:", "false, true"}},
     {"spend_anomalies: {sigma: 3}\n", {"lab.yaml:1", "sigma"}},
     {"spend_anomalies: 8\n", {"lab.yaml:1: spend_anomalies:"}},
     {"digest: {at: 7}\n", {"lab.yaml:1: at:", "\"HH:MM\" in quotes"}},

@@ -228,8 +228,8 @@ class Live(unittest.TestCase):
         self.assertEqual(
             sorted(self.changes(limits % "")), ["spend_anomalies.at_least", "spend_anomalies.weeks"]
         )
-        said = self.refusal(limits % ", mail: [ops@lab.example]")
-        self.assertIn("only a restart of belayd can change spend_anomalies.mail", said)
+        changed = self.changes(limits % ", mail: [ops@lab.example], users: false")
+        self.assertEqual(sorted(changed), ["spend_anomalies.mail", "spend_anomalies.users"])
 
     def test_a_file_of_a_webhook_or_of_mail_that_is_missing(self):
         path = os.path.join(self.d.dir, "url")

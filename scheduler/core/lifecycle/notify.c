@@ -326,26 +326,54 @@ void notify_late(struct model *m, const struct cron_entry *c, struct wall at, st
             left_out, c->row.name);
 }
 
-void notify_anomaly(struct model *m, const struct anomaly_row *a, struct stamp now)
+struct spending {
+    struct model *m;
+    const struct anomaly_row *of;
+    struct stamp now;
+    int left_out;
+};
+
+static struct outbox_row spend_row(const struct spending *s)
 {
-    int left_out = 0;
-    struct outbox_row row = new_row(m, NOTIFY_SPEND, now);
+    const struct anomaly_row *a = s->of;
+    struct outbox_row row = new_row(s->m, NOTIFY_SPEND, s->now);
     row.spend_of = a->of;
     STR_COPY(row.subject, a->subject);
     row.day = a->day;
     row.spent_uusd = a->uusd;
     row.cap_uusd = a->usual_uusd;
     row.pct = a->weeks;
-    for (int32_t k = 0; k < m->options.n_anomaly_mails; k++) {
+    return row;
+}
+
+static void mail_spending(void *ctx, const char *user)
+{
+    struct spending *s = ctx;
+    struct outbox_row row = spend_row(s);
+    STR_COPY(row.user, user);
+    STR_COPY(row.target, "mail");
+    s->left_out += !add(s->m, &row);
+}
+
+void notify_anomaly(struct model *m, const struct anomaly_row *a, struct stamp now)
+{
+    const struct anomaly_options *o = &m->options.tables.anomalies;
+    struct spending s = {.m = m, .of = a, .now = now};
+    struct outbox_row row = spend_row(&s);
+    for (int32_t k = 0; k < o->n_mails; k++) {
         text_format(row.target, sizeof row.target, "mail:%" PRId32, k);
-        left_out += !add(m, &row);
+        s.left_out += !add(m, &row);
     }
-    left_out += add_for_hooks(m, &row);
-    if (left_out > 0)
+    s.left_out += add_for_hooks(m, &row);
+    if (o->to_users && a->of == SPEND_OF_USER)
+        mail_spending(&s, a->subject);
+    else if (o->to_users && a->of == SPEND_OF_TEAM)
+        policy_leads(model_policy(m), a->subject, mail_spending, &s);
+    if (s.left_out > 0)
         history(m, now, "not-told", (struct history_of){0},
             "%d notifications of the spending of %s %s were dropped: too many are waiting for "
             "delivery",
-            left_out, spend_of_names[a->of], a->subject);
+            s.left_out, spend_of_names[a->of], a->subject);
 }
 
 static struct outbox_row digest_row(

@@ -26,6 +26,12 @@ struct notify_hook {
     int32_t events; /* 1 << enum notify_event, and NOTIFY_ARRAY_TASKS */
 };
 
+/* Whom a day of unusual spending is mailed to (ledger/anomalies.h). */
+struct anomaly_options {
+    int32_t n_mails; /* configured addresses, which get all of them */
+    bool to_users;   /* users get their own, leads also those of their teams */
+};
+
 /* The row after position (due_at, event, target) of `after`, by due_at; NULL: the first. Borrowed
  * until the next core_apply. */
 const struct outbox_row *core_outbox_next(const struct model *m, const struct outbox_row *after);

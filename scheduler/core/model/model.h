@@ -550,6 +550,7 @@ struct model_tables {
     const struct rack_options *racks; /* each node is in at most one; at most RACKS_MAX */
     size_t n_racks;
     const struct digest_options *digest; /* NULL: no digest is sent */
+    struct anomaly_options anomalies;
 };
 
 struct model_options {
@@ -570,7 +571,6 @@ struct model_options {
     const struct retry_options *retries; /* borrowed; NULL = retries_default without limits */
     struct model_tables tables;
     const struct procurement_options *procurement; /* copied; NULL = procurement_usual */
-    int32_t n_anomaly_mails;                       /* addresses that are notified of spending */
     /* Lookup of zones by name. Borrowed, outlives the model. NULL: only UTC is available. */
     struct zones *zones;
     /* Parses the stored job template of a cron entry, without I/O, into what a submit takes. The

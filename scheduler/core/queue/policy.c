@@ -97,6 +97,21 @@ bool policy_is_lead(const struct queue_policy *o, const char *team, const char *
     return (u && u->is_lead) || (joined && names_has(joined, leads));
 }
 
+void policy_leads(const struct queue_policy *o, const char *team,
+    void (*each)(void *ctx, const char *user), void *ctx)
+{
+    const struct policy_team *t = find_team(o, team);
+    const char *user;
+    for (size_t k = 0; t && k < t->n_users; k++)
+        if (t->users[k].is_lead)
+            each(ctx, t->users[k].name);
+    for (size_t pos = 0; t && o->joined && smap_next(o->joined, &pos, &user);) {
+        const struct policy_user *u = find_user(t, user);
+        if (!(u && u->is_lead) && policy_is_lead(o, team, user))
+            each(ctx, user);
+    }
+}
+
 int policy_check_member(
     const struct queue_policy *o, const char *team, const char *user, struct err *e)
 {

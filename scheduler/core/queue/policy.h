@@ -109,6 +109,9 @@ int policy_check_member(
  * list, or without a list of any team if it is the default team. */
 bool policy_is_member(const struct queue_policy *o, const char *team, const char *user);
 bool policy_is_lead(const struct queue_policy *o, const char *team, const char *user);
+/* Calls each once for every user who leads the team. */
+void policy_leads(const struct queue_policy *o, const char *team,
+    void (*each)(void *ctx, const char *user), void *ctx);
 /* Sets the row's team and QOS to the effective ones. Without configured teams the team is the
  * user's own, and without a configured QOS there is none, whatever the row names, so that scripts
  * from other clusters run. ERR_INVALID: unknown team or QOS; ERR_DENIED: the user is not a
