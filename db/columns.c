@@ -512,6 +512,8 @@ static const struct column digest_columns[] = {
     COL(digest_row, user),
     COL(digest_row, told_until),
     COL(digest_row, mail),
+    COL(digest_row, url),
+    COL_KIND(digest_row, "url_format", format, notify_format_names),
 };
 
 static const struct column anomaly_columns[] = {

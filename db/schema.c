@@ -650,7 +650,10 @@ static const char baseline[] =
     "CREATE TABLE digests ("
         " user TEXT NOT NULL PRIMARY KEY,"
         " told_until INTEGER,"
-        " mail TEXT NOT NULL"
+        " mail TEXT NOT NULL,"
+        /* sealed */
+        " url TEXT NOT NULL DEFAULT '',"
+        " url_format TEXT NOT NULL DEFAULT 'json'"
     ") STRICT, WITHOUT ROWID;"
 
     /* The last day on which it was notified that more is spent than usual. */

@@ -51,7 +51,8 @@ static void on_done(void *ctx, const struct err *e, int64_t id)
 /* Repeats the request until it has taken effect. */
 void digests_ask(struct world *w)
 {
-    struct event ev = {.type = EV_DIGEST_SET, .digest_set = {.user = "ann", .mail = "ann@lab"}};
+    static const struct digest_row ann = {.user = "ann", .mail = "ann@lab"};
+    struct event ev = {.type = EV_DIGEST_SET, .digest_set = {.to = &ann, .mail = true}};
     if (is_enabled(w) && !core_digest_mail(w->model, "ann"))
         tick_post(w->tick, &ev, on_done, NULL);
 }

@@ -9,11 +9,14 @@
 #include "job/calendar.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { VAL_DATE = 1, VAL_USER, VAL_MAIL };
+enum { VAL_DATE = 1, VAL_USER, VAL_MAIL, VAL_URL, VAL_FORMAT };
+
+#define URL_LINE_MAX 4096
 
 struct request {
-    char *date, *user, *mail;
+    char *date, *user, *mail, *url, *format;
 };
 
 static void set_text(char **text, const char *value)
@@ -25,8 +28,12 @@ static void set_text(char **text, const char *value)
 static int on_option(void *ctx, int value, const char *arg)
 {
     struct request *q = ctx;
-
-    set_text(value == VAL_DATE ? &q->date : value == VAL_USER ? &q->user : &q->mail, arg);
+    char **const texts[] = {[VAL_DATE] = &q->date,
+        [VAL_USER] = &q->user,
+        [VAL_MAIL] = &q->mail,
+        [VAL_URL] = &q->url,
+        [VAL_FORMAT] = &q->format};
+    set_text(texts[value], arg);
     return 0;
 }
 
@@ -59,17 +66,20 @@ static int show(const struct request *q, bool json)
 
 static void print_subscription(const json_t *v)
 {
-    const char *mail = json_string_value(json_object_get(v, "mail"));
+    const char *mail = json_string_value(json_object_get(v, "mail")),
+               *host = json_string_value(json_object_get(v, "url_host"));
     if (mail)
         printf("The digest of your jobs is mailed to %s.\n", mail);
-    else
+    if (host)
+        printf(
+            "The digest of your jobs is sent to a URL at %s (%s).\n", host, cli_text(v, "format"));
+    if (!mail && !host)
         printf("You have no subscription.\n");
 }
 
-/* mail NULL ends the subscription. */
-static int subscribe(const char *mail, bool json)
+/* Takes body. */
+static int post(json_t *body, bool json)
 {
-    json_t *body = json_pack("{s:o}", "mail", mail ? json_text(mail) : json_null());
     json_t *v = cli_post("/api/v1/digest/subscription", body);
     json_decref(body);
     if (v && json)
@@ -81,13 +91,42 @@ static int subscribe(const char *mail, bool json)
     return rc;
 }
 
-/* Your name: mail to it goes where your jobs' mail goes. */
-static int subscribe_by_name(bool json)
+static int unsubscribe(bool json)
 {
-    json_t *who = cli_get("/api/v1/whoami");
-    int rc = who ? subscribe(cli_text(who, "user"), json) : CLI_FAILED;
+    return post(json_pack("{s:n,s:n}", "mail", "url"), json);
+}
+
+/* "-": the URL is the first line of stdin, so that a secret is on no command line. */
+static int read_url(struct request *q)
+{
+    char line[URL_LINE_MAX];
+    if (!q->url || !str_eq(q->url, "-"))
+        return CLI_OK;
+    if (!fgets(line, sizeof(line), stdin)) {
+        cli_error("--url -: there is no line on stdin");
+        return CLI_USAGE;
+    }
+    line[strcspn(line, "\r\n")] = '\0';
+    set_text(&q->url, line);
+    return CLI_OK;
+}
+
+/* Without an address or a URL it is mailed to your name, where your jobs' mail goes. */
+static int subscribe(struct request *q, bool json)
+{
+    json_t *body = json_object(), *who = NULL;
+    if (!q->mail && !q->url && !(who = cli_get("/api/v1/whoami"))) {
+        json_decref(body);
+        return CLI_FAILED;
+    }
+    if (q->mail || who)
+        json_object_set_new(body, "mail", json_text(who ? cli_text(who, "user") : q->mail));
+    if (q->url)
+        json_object_set_new(body, "url", json_text(q->url));
+    if (q->format)
+        json_object_set_new(body, "format", json_text(q->format));
     json_decref(who);
-    return rc;
+    return post(body, json);
 }
 
 static int check_date(const char *date)
@@ -101,7 +140,7 @@ static int check_date(const char *date)
     return CLI_USAGE;
 }
 
-static int digest(const struct request *q, const struct cli_args *a)
+static int digest(struct request *q, const struct cli_args *a)
 {
     const char *word = a->n_rest > 0 ? a->rest[0] : "";
     bool begins = str_eq(word, "subscribe"), ends = str_eq(word, "unsubscribe");
@@ -109,15 +148,17 @@ static int digest(const struct request *q, const struct cli_args *a)
         cli_error("expected nothing, subscribe or unsubscribe");
         return CLI_USAGE;
     }
-    if ((q->mail && !begins) || ((q->date || q->user) && a->n_rest > 0)) {
-        cli_error("--mail goes with subscribe; --date and --user with neither");
+    if (((q->mail || q->url || q->format) && !begins) || ((q->date || q->user) && a->n_rest > 0)) {
+        cli_error("--mail, --url and --format go with subscribe; --date and --user with neither");
         return CLI_USAGE;
     }
-    if (check_date(q->date) != CLI_OK)
+    if (q->format && !q->url) {
+        cli_error("--format goes with --url");
         return CLI_USAGE;
-    if (begins)
-        return q->mail ? subscribe(q->mail, a->json) : subscribe_by_name(a->json);
-    return ends ? subscribe(NULL, a->json) : show(q, a->json);
+    }
+    if (check_date(q->date) != CLI_OK || read_url(q) != CLI_OK)
+        return CLI_USAGE;
+    return begins ? subscribe(q, a->json) : ends ? unsubscribe(a->json) : show(q, a->json);
 }
 
 static int run(int argc, const char **argv)
@@ -131,6 +172,8 @@ static int run(int argc, const char **argv)
     free(q.date);
     free(q.user);
     free(q.mail);
+    free(q.url);
+    free(q.format);
     return rc < 0 ? CLI_OK : rc;
 }
 
@@ -139,14 +182,20 @@ static const struct poptOption options[] = {
         "YYYY-MM-DD"},
     {"user", 'u', POPT_ARG_STRING, NULL, VAL_USER,
         "only this user's jobs (default: your own; for administrators, all)", "USER"},
-    {"mail", 0, POPT_ARG_STRING, NULL, VAL_MAIL, "subscribe: the address (default: your name)",
-        "ADDRESS"},
+    {"mail", 0, POPT_ARG_STRING, NULL, VAL_MAIL,
+        "subscribe: the address (default, without --url: your name)", "ADDRESS"},
+    {"url", 0, POPT_ARG_STRING, NULL, VAL_URL,
+        "subscribe: a webhook of yours that gets it; - reads it from stdin", "URL"},
+    {"format", 0, POPT_ARG_STRING, NULL, VAL_FORMAT,
+        "subscribe: what the URL takes: json (default), slack or teams", "FORMAT"},
     POPT_TABLEEND,
 };
 
 const struct verb verb_digest = {"digest", "[subscribe|unsubscribe] [OPTION...]",
     "print the morning digest: what ran over night; get it by mail", run, options, false,
     .folds = true,
-    .examples = "belay digest\n"
-                "belay digest --date 2026-11-27\n"
-                "belay digest subscribe --mail ann@lab.example\n"};
+    .examples =
+        "belay digest\n"
+        "belay digest --date 2026-11-27\n"
+        "belay digest subscribe --mail ann@lab.example\n"
+        "belay digest subscribe --url https://hooks.slack.com/services/T/B/X --format slack\n"};

@@ -90,12 +90,27 @@ void api_digest_show(struct request *q)
 
 /* ---- subscriptions ---- */
 
+_Static_assert(NOTIFY_SEALED_MAX < DIGEST_URL_MAX, "a sealed URL fits");
+
+/* What a user may have: PagerDuty takes no digests. */
+static const char *const formats[] = {"json", "slack", "teams", NULL};
+
+/* Of the URL only the host, because it may be a secret. */
+static json_t *subscription_json(const struct model *m, const char *user)
+{
+    const struct digest_row *r = core_digest_of(m, user);
+    char host[NOTIFY_HOST_MAX];
+    bool has_url = r && notify_sealed_host(r->url, host);
+    return json_pack("{s:o,s:o,s:o}", "mail", api_json_opt_text(core_digest_mail(m, user)),
+        "url_host", has_url ? json_text(host) : json_null(), "format",
+        has_url ? json_string(notify_format_names[r->format]) : json_null());
+}
+
 static void reply_subscription(const struct api *api, struct http_exchange *x,
     const struct caller *viewer, const struct model *m, int64_t arg)
 {
     (void)api, (void)arg;
-    const char *mail = core_digest_mail(m, viewer->user);
-    api_reply_json(x, 200, json_pack("{s:o}", "mail", api_json_opt_text(mail)));
+    api_reply_json(x, 200, subscription_json(m, viewer->user));
 }
 
 void api_digest_subscription(struct request *q)
@@ -105,7 +120,9 @@ void api_digest_subscription(struct request *q)
 
 struct subscribing {
     struct deferred_reply *deferred;
-    char mail[NOTIFY_ADDRESS_MAX + 1];
+    struct tick *tick;
+    struct digest_row to;
+    bool mail, url; /* which of the two the request has */
 };
 
 static void on_subscribed(void *ctx, const struct err *e, int64_t id)
@@ -116,40 +133,65 @@ static void on_subscribed(void *ctx, const struct err *e, int64_t id)
     if (x && e)
         http_reply_err(x, e);
     else if (x)
-        api_reply_json(x, 200, json_pack("{s:o}", "mail", api_json_opt_text(s->mail)));
+        api_reply_json(x, 200, subscription_json(tick_model(s->tick), s->to.user));
     free(s);
 }
 
-static void post_subscription(struct request *q, const struct event *ev)
+static int seal_into(struct request *q, const char *url, struct digest_row *to, struct err *e)
 {
-    struct subscribing *s = mem_alloc(sizeof(*s));
-    s->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
-    STR_COPY(s->mail, ev->digest_set.mail);
-    tick_post(q->api->o.tick, ev, on_subscribed, s);
+    char *sealed;
+    int rc = notify_seal_url(q->api->o.sealer, q->caller.user, url, &sealed, e);
+    if (rc != 0)
+        return err_wrap(e, "subscription.url");
+    STR_COPY(to->url, sealed);
+    free(sealed);
+    return 0;
 }
 
-/* {"mail": ADDRESS}, or null, which ends the subscription. */
+static int read_subscription(
+    struct request *q, const json_t *body, struct subscribing *s, struct err *e)
+{
+    struct json_reader r;
+    json_reader_init(&r, body, "subscription", e);
+    const char *mail = json_opt_str(&r, "mail", NOTIFY_ADDRESS_MAX, NULL),
+               *url = json_opt_str(&r, "url", NOTIFY_URL_MAX, NULL);
+    s->to.format = (enum notify_format)json_opt_enum(&r, "format", formats, NOTIFY_JSON);
+    int rc = json_reader_finish(&r);
+    s->mail = json_object_get(body, "mail") != NULL;
+    s->url = json_object_get(body, "url") != NULL;
+    if (rc == 0 && json_object_get(body, "format") && !url)
+        rc = err_set(e, ERR_INVALID, "subscription.format: it goes with a url");
+    if (rc == 0 && mail && notify_check_address(mail, e) != 0)
+        rc = err_wrap(e, "subscription.mail");
+    if (rc == 0 && url)
+        rc = seal_into(q, url, &s->to, e);
+    if (rc == 0 && (mail || url) && !q->api->o.config->digest.is_set)
+        rc = err_set(e, ERR_CONFLICT,
+            "no morning digest is sent: belayd's configuration has no section digest");
+    STR_COPY(s->to.user, q->caller.user);
+    STR_COPY(s->to.mail, mail ? mail : "");
+    return rc;
+}
+
+/* {"mail": ADDRESS, "url": URL, "format": FORMAT}: null ends one of the two, and what is absent
+ * stays. */
 void api_digest_subscribe(struct request *q)
 {
-    struct event ev = {.type = EV_DIGEST_SET};
-    struct json_reader r;
-    struct err e;
     json_t *body = api_body(q, BODY_MAX);
     if (!body)
         return;
-    json_reader_init(&r, body, "subscription", &e);
-    const char *mail = json_opt_str(&r, "mail", NOTIFY_ADDRESS_MAX, NULL);
-    int rc = json_reader_finish(&r);
-    if (rc == 0 && mail && notify_check_address(mail, &e) != 0)
-        rc = err_wrap(&e, "subscription.mail");
-    if (rc == 0 && mail && !q->api->o.config->digest.is_set)
-        rc = err_set(&e, ERR_CONFLICT,
-            "no morning digest is sent: belayd's configuration has no section digest");
-    STR_COPY(ev.digest_set.user, q->caller.user);
-    STR_COPY(ev.digest_set.mail, mail ? mail : "");
+    struct subscribing *s = mem_alloc(sizeof(*s));
+    struct err e;
+    *s = (struct subscribing){.tick = q->api->o.tick, .to.told_until = WALL_NONE};
+    int rc = read_subscription(q, body, s, &e);
     json_decref(body);
-    if (rc == 0)
-        post_subscription(q, &ev);
-    else
+    if (rc != 0) {
         http_reply_err(q->x, &e);
+        free(s);
+        return;
+    }
+    const struct event ev = {
+        .type = EV_DIGEST_SET, .digest_set = {.to = &s->to, .mail = s->mail, .url = s->url}};
+    s->deferred = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
+    tick_post(q->api->o.tick, &ev, on_subscribed, s);
 }

@@ -10,8 +10,6 @@
 #define SENDMAIL "/usr/sbin/sendmail"
 #define PAGERDUTY_URL "https://events.pagerduty.com/v2/enqueue"
 
-const char *const notify_format_names[] = {"json", "slack", "teams", "pagerduty", NULL};
-
 static char *opt_path(struct yaml_reader *r, const char *key)
 {
     const struct yaml_node *node = yaml_opt(r, key);

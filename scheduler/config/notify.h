@@ -10,10 +10,6 @@
 #include "scheduler/core/lifecycle/notify_outbox.h"
 #include "scheduler/config/notify_guard.h"
 
-/* Form of a webhook's bodies (scheduler/notify/notify_chat.h). */
-enum notify_format { NOTIFY_JSON, NOTIFY_SLACK, NOTIFY_TEAMS, NOTIFY_PAGERDUTY };
-extern const char *const notify_format_names[]; /* "json" "slack" "teams" "pagerduty" */
-
 struct config_hook {
     enum notify_format format;
     char *url, *url_file, *mail_to; /* exactly one is set; the others are NULL */

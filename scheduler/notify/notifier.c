@@ -259,25 +259,35 @@ static int post_chat(struct delivery *l, const struct notify_facts *f, const str
 
 /* ---- destinations of the job's user ---- */
 
-/* user: whose URL it is. */
-static int start_url(struct delivery *l, const struct notify_facts *f, const char *user,
-    const json_t *notify, const char *number, struct err *e)
+/* user: whose URL it is. format is not NOTIFY_PAGERDUTY. */
+static int start_sealed(struct delivery *l, const struct notify_facts *f, const char *user,
+    const char *sealed, enum notify_format format, struct err *e)
 {
-    const char *sealed = json_string_value(
-        json_array_get(json_object_get(notify, "urls"), (size_t)strtol(number, NULL, 10)));
     char *url;
-    if (!sealed)
-        return err_set(e, ERR_NOT_FOUND, "the job, or the cron entry, has no such URL");
     int rc = notify_unseal(l->notifier->o.sealer, user, sealed, &url, e);
     if (rc != 0)
         return rc;
     rc = notify_check_url(url, l->host, e);
     l->is_of_user = true;
-    if (rc == 0)
+    if (rc == 0 && format == NOTIFY_JSON)
         post(l, f, url, NULL, true);
+    else if (rc == 0 && notify_chat_body(f, format, "", &l->text))
+        post_text(l, notify_event_names[f->row->kind], NULL, url, NULL, true);
+    else if (rc == 0)
+        fail_later(l, 0);
     explicit_bzero(url, strlen(url));
     free(url);
     return rc;
+}
+
+static int start_url(struct delivery *l, const struct notify_facts *f, const char *user,
+    const json_t *notify, const char *number, struct err *e)
+{
+    const char *sealed = json_string_value(
+        json_array_get(json_object_get(notify, "urls"), (size_t)strtol(number, NULL, 10)));
+    if (!sealed)
+        return err_set(e, ERR_NOT_FOUND, "the job, or the cron entry, has no such URL");
+    return start_sealed(l, f, user, sealed, NOTIFY_JSON, e);
 }
 
 /* ---- mail ---- */
@@ -545,15 +555,18 @@ static int start_of_spending(struct delivery *l, const struct notify_facts *f, s
 
 /* ---- morning digests ---- */
 
-/* To an address of the configuration ("mail:N"), or of the user who subscribed. A subscription that
- * has ended, and an address that is configured no more, count as notified. */
-static int mail_digest(struct delivery *l, const struct notify_facts *f, struct err *e)
+/* To an address of the configuration ("mail:N"), or the address or URL of the user who subscribed. A
+ * subscription that has ended, and an address that is configured no more, count as notified. */
+static int send_digest(struct delivery *l, const struct notify_facts *f, struct err *e)
 {
     const struct notifier_options *o = &l->notifier->o;
+    const struct digest_row *of = core_digest_of(tick_model(o->tick), l->row.user);
     const char *to = NULL;
+    if (of && of->url[0] && str_starts(l->row.target, "url:"))
+        return start_sealed(l, f, l->row.user, of->url, of->format, e);
     long k = str_starts(l->row.target, "mail:") ? strtol(l->row.target + 5, NULL, 10) : -1;
     if (l->row.user[0])
-        to = core_digest_mail(tick_model(o->tick), l->row.user);
+        to = str_eq(l->row.target, "mail") && of && of->mail[0] ? of->mail : NULL;
     else if (k >= 0 && k < o->digest->options.n_mails)
         to = o->digest->mails[k];
     if (to)
@@ -580,7 +593,7 @@ static void on_night(void *ctx, const struct err *e, const struct night *night)
     bool nothing = digest_is_empty(l->digest) && !n->o.digest->when_empty;
     if (!nothing)
         rc = str_starts(l->row.target, "hook:") ? start_hook(l, &f, l->row.target + 5, &l->e)
-                                                : mail_digest(l, &f, &l->e);
+                                                : send_digest(l, &f, &l->e);
     if (nothing || rc != 0)
         fail_later(l, rc);
 }

@@ -14,13 +14,18 @@ static char *bound_to(const char *user)
     return mem_printf("notify-url %s", user);
 }
 
-static char *seal_url(const struct sealer *s, const char *user, const char *url, const char *host)
+int notify_seal_url(
+    const struct sealer *s, const char *user, const char *url, char **ret_sealed, struct err *e)
 {
+    char host[NOTIFY_HOST_MAX];
+    int rc = notify_check_url(url, host, e);
+    if (rc != 0)
+        return rc;
     char *what = bound_to(user), *sealed = seal(s, what, url, strlen(url));
-    char *out = mem_printf(NOTIFY_SEALED "%s:%s", host, sealed);
+    *ret_sealed = mem_printf(NOTIFY_SEALED "%s:%s", host, sealed);
     free(what);
     free(sealed);
-    return out;
+    return 0;
 }
 
 /* Returns the sealed part, or NULL if the text is not sealed. It follows the last colon, because a
@@ -72,7 +77,7 @@ int notify_unseal(
 static int seal_one(const struct sealer *s, const char *user, json_t *item, struct err *e)
 {
     const char *text = json_string_value(item);
-    char host[NOTIFY_HOST_MAX], *other;
+    char *other;
     int rc;
     if (!text)
         return 0;
@@ -84,10 +89,9 @@ static int seal_one(const struct sealer *s, const char *user, json_t *item, stru
         }
         return rc;
     }
-    rc = notify_check_url(text, host, e);
+    rc = notify_seal_url(s, user, text, &other, e);
     if (rc != 0)
         return rc;
-    other = seal_url(s, user, text, host);
     json_string_set(item, other);
     free(other);
     return 0;

@@ -4,6 +4,7 @@ mail to a user who subscribed, also over restarts; nothing is sent for an empty 
 
 import contextlib
 import datetime
+import json
 import os
 import signal
 import sqlite3
@@ -11,7 +12,7 @@ import time
 import unittest
 
 from belayd import CONFIG, JOB, Belayd
-from chat_receivers import Chat
+from chat_receivers import Chat, slack
 from receivers import Receivers
 
 WAIT_S = 120
@@ -45,6 +46,10 @@ def make_due(d):
     sql(d, "UPDATE digests SET told_until = told_until - ? WHERE user = ''", 12 * HOUR_MS)
 
 
+def subscription(mail=None, url_host=None, format=None):
+    return {"mail": mail, "url_host": url_host, "format": format}
+
+
 class Digest(unittest.TestCase):
     def setUp(self):
         self.chat, self.mail = Chat(), Receivers()
@@ -60,7 +65,7 @@ class Digest(unittest.TestCase):
     def test_a_morning_has_one_digest_over_restarts(self):
         with Belayd(config(self.chat, self.mail)) as d:
             ok = d.call("POST", "/api/v1/digest/subscription", {"mail": "ann@lab.example"})
-            self.assertEqual(ok[:2], (200, {"mail": "ann@lab.example"}))
+            self.assertEqual(ok[:2], (200, subscription(mail="ann@lab.example")))
             job = d.submit(**{**JOB, "name": "waits"})
             gone = d.submit(**{**JOB, "name": "gone"})
             self.assertEqual(d.call("POST", "/api/v1/jobs/%d/cancel" % gone)[0], 200)
@@ -98,6 +103,58 @@ class Digest(unittest.TestCase):
             self.assertEqual(sql(d, "SELECT count(*) FROM outbox")[0][0], 0)
             self.assertTrue(self.chat.accepted.empty())
             self.assertTrue(self.mail.mails.empty())
+
+    def test_a_url_of_a_user(self):
+        """In the form that they name, sealed, and only where users may send."""
+        url, host = self.mail.url + "/secret-of-ann", "127.0.0.1"
+        for allowed in (False, True):
+            settings = config(self.chat, self.mail).replace("events: [digest]", "events: [fail]")
+            if allowed:
+                settings += "notify_allow: [%s/32]\n" % host
+            with self.subTest(allowed=allowed), Belayd(settings) as d:
+                done = d.belay("digest", "subscribe", "--url", url, "--format", "slack")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertIn("is sent to a URL at %s (slack)" % host, done.stdout)
+                ok = d.call("POST", "/api/v1/digest/subscription", {"mail": "ann@lab.example"})
+                expected = subscription("ann@lab.example", host, "slack")
+                self.assertEqual(ok[:2], (200, expected))
+                d.submit(**{**JOB, "name": "waits"})
+                self.assertEqual(d.stop(), 0)
+                make_due(d)
+                d.start()
+                if allowed:
+                    path, headers, body = self.mail.posts.get(timeout=WAIT_S)
+                    self.assertEqual(path, "/secret-of-ann")
+                    self.assertEqual(headers["X-Belay-Event"], "digest")
+                    body = json.loads(body)
+                    slack(body)
+                    self.assertIn('"waits"', body["blocks"][1]["text"]["text"])
+                    self.wait_delivered(d)
+                else:
+                    self.wait_tried(d)
+                    self.assertTrue(self.mail.posts.empty())
+                self.assertEqual({self.recipient() for _ in range(2)}, {"ops", "ann"})
+                self.assertEqual(d.belay("digest", "unsubscribe").returncode, 0)
+                self.assertEqual(d.call("GET", "/api/v1/digest/subscription")[1], subscription())
+                self.assertEqual(d.stop(), 0)
+                for name in os.listdir(d.state):
+                    if name.startswith("belay.db"):
+                        with open(os.path.join(d.state, name), "rb") as f:
+                            self.assertNotIn(b"secret-of-ann", f.read(), name)
+                self.assertNotIn("secret-of-ann", d.log())
+
+    def recipient(self):
+        """The local part of the address of the next mail."""
+        said, _ = self.mail.mails.get(timeout=WAIT_S)
+        (to,) = [line for line in said if line.startswith("RCPT TO:<")]
+        return to[len("RCPT TO:<") :].split("@")[0]
+
+    def wait_tried(self, d):
+        """Until the URL was tried, and all else is delivered."""
+        end = time.monotonic() + WAIT_S
+        while [("url:0",)] != sql(d, "SELECT target FROM outbox WHERE tries > 0"):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)  # the database has no event to wait for
 
     def test_an_empty_night_is_silent_unless_asked(self):
         for more, is_sent in (("", False), (", when_empty: true", True)):
@@ -176,10 +233,20 @@ class Digest(unittest.TestCase):
             self.assertIn("today at the latest", said["error"]["text"])
             code, said, _ = d.call("POST", "/api/v1/digest/subscription", {"mail": "ann"})
             self.assertEqual(code, 409)
+            for body in (
+                {"url": "ftp://h/"},
+                {"url": "https://user:word@h/"},
+                {"url": "https://h/" + 2048 * "x"},
+                {"url": "https://h/", "format": "pagerduty"},
+                {"format": "slack"},
+                {"url": None, "format": "slack"},
+            ):
+                code, said, _ = d.call("POST", "/api/v1/digest/subscription", body)
+                self.assertEqual((code, said["error"]["kind"]), (400, "invalid"), body)
             for body in ({"mail": "-x"}, {"mail": "a b"}, {"mail": 1}, {"male": "ann"}, []):
                 code, said, _ = d.call("POST", "/api/v1/digest/subscription", body)
                 self.assertEqual((code, said["error"]["kind"]), (400, "invalid"), body)
-            self.assertEqual(d.call("GET", "/api/v1/digest/subscription")[1], {"mail": None})
+            self.assertEqual(d.call("GET", "/api/v1/digest/subscription")[1], subscription())
 
 
 if __name__ == "__main__":

@@ -85,10 +85,20 @@ int apply_digest(
 
 /* ---- subscriptions ---- */
 
+static bool is_ended(const struct digest_row *r)
+{
+    return !r->mail[0] && !r->url[0];
+}
+
+const struct digest_row *core_digest_of(const struct model *m, const char *user)
+{
+    return smap_get(&m->lifecycle.digest_users, user);
+}
+
 const char *core_digest_mail(const struct model *m, const char *user)
 {
-    const struct digest_row *r = smap_get(&m->lifecycle.digest_users, user);
-    return r ? r->mail : NULL;
+    const struct digest_row *r = core_digest_of(m, user);
+    return r && r->mail[0] ? r->mail : NULL;
 }
 
 size_t core_digest_users(const struct model *m, const char **ret_users, size_t max)
@@ -102,7 +112,6 @@ size_t core_digest_users(const struct model *m, const char **ret_users, size_t m
 static void forget(struct model *m, struct digest_row *r)
 {
     smap_remove(&m->lifecycle.digest_users, r->user);
-    r->mail[0] = '\0';
     add_change(m, r);
     free(r);
 }
@@ -110,27 +119,33 @@ static void forget(struct model *m, struct digest_row *r)
 int apply_digest_set(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
-    const char *user = ev->digest_set.user, *mail = ev->digest_set.mail;
-    struct digest_row *r = smap_get(&m->lifecycle.digest_users, user);
+    const struct digest_row *to = ev->digest_set.to;
+    struct digest_row *r = smap_get(&m->lifecycle.digest_users, to->user);
+    bool begins = (ev->digest_set.mail && to->mail[0]) || (ev->digest_set.url && to->url[0]);
     ret_outcome->id = CORE_ID_NONE;
-    if (!user[0])
+    if (!to->user[0])
         return err_set(e, ERR_INVALID, "a subscription needs a user");
-    if (!mail[0]) {
-        if (r)
-            forget(m, r);
+    if (!r && !begins)
         return 0;
-    }
     if (!r && smap_size(&m->lifecycle.digest_users) >= DIGEST_USERS_MAX)
         return err_set(e, ERR_CONFLICT,
             "%d users have subscribed to the digest, which is the maximum", DIGEST_USERS_MAX);
     if (!r) {
         r = mem_alloc(sizeof *r);
         r->told_until = WALL_NONE;
-        STR_COPY(r->user, user);
+        STR_COPY(r->user, to->user);
         smap_put(&m->lifecycle.digest_users, r->user, r);
     }
-    STR_COPY(r->mail, mail);
-    add_change(m, r);
+    if (ev->digest_set.mail)
+        STR_COPY(r->mail, to->mail);
+    if (ev->digest_set.url) {
+        STR_COPY(r->url, to->url);
+        r->format = to->format;
+    }
+    if (is_ended(r))
+        forget(m, r);
+    else
+        add_change(m, r);
     return 0;
 }
 
@@ -150,8 +165,8 @@ int model_load_digest(struct model *m, const struct digest_row *r, struct err *e
     if (smap_get(&m->lifecycle.digest_users, r->user))
         return err_set(
             e, ERR_CORRUPT, "the stored subscription of %s to the digest comes twice", r->user);
-    if (!r->mail[0])
-        return 0; /* it was ended */
+    if (is_ended(r))
+        return 0;
     struct digest_row *copy = mem_dup(r, sizeof *r);
     smap_put(&m->lifecycle.digest_users, copy->user, copy);
     return 0;

@@ -16,8 +16,9 @@
 struct wall core_digest_next(const struct digest_options *o, struct wall after);
 /* The last such moment that is not after `now`. */
 struct wall core_digest_last(const struct digest_options *o, struct wall now);
-/* The address of a user's subscription; NULL if there is none. Borrowed until the next
+/* A user's subscription, and its address; NULL if there is none. Borrowed until the next
  * core_apply. */
+const struct digest_row *core_digest_of(const struct model *m, const char *user);
 const char *core_digest_mail(const struct model *m, const char *user);
 
 /* The users who subscribed, at most max; borrowed until the next core_apply. */

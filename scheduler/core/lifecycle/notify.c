@@ -388,6 +388,7 @@ static struct outbox_row digest_row(
 void notify_digest(struct model *m, struct wall from, struct wall to, struct stamp now)
 {
     struct outbox_row row = digest_row(m, from, to, now);
+    const struct digest_row *of;
     const char *user;
     int left_out = 0;
     for (int32_t k = 0; k < m->options.tables.digest->n_mails; k++) {
@@ -395,11 +396,13 @@ void notify_digest(struct model *m, struct wall from, struct wall to, struct sta
         left_out += !add(m, &row);
     }
     left_out += add_for_hooks(m, &row);
-    for (size_t pos = 0; smap_next(&m->lifecycle.digest_users, &pos, &user) != NULL;) {
+    for (size_t pos = 0; (of = smap_next(&m->lifecycle.digest_users, &pos, &user)) != NULL;) {
         row = digest_row(m, from, to, now);
         STR_COPY(row.user, user);
         STR_COPY(row.target, "mail");
-        left_out += !add(m, &row);
+        left_out += of->mail[0] && !add(m, &row);
+        STR_COPY(row.target, "url:0");
+        left_out += of->url[0] && !add(m, &row);
     }
     if (left_out > 0)
         history(m, now, "not-told", (struct history_of){0},

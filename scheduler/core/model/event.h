@@ -452,8 +452,8 @@ struct event {
             char by[CORE_NAME_MAX]; /* remove only */
         } reservation_remove, reservation_due;
         struct {
-            char user[CORE_NAME_MAX];
-            char mail[NOTIFY_ADDRESS_MAX + 1]; /* "" ends the subscription */
+            const struct digest_row *to; /* borrowed */
+            bool mail, url;              /* which of the two is set; the other one stays */
         } digest_set;
         struct anomaly_row anomaly;
         struct {

@@ -568,11 +568,16 @@ struct anomaly_row {
     int32_t weeks;            /* how many days before there were */
 };
 
-/* The morning digest (digest.h): of the cluster, with user "", or the subscription of a user. */
+#define DIGEST_URL_MAX 4096 /* with its NUL */
+
+/* The morning digest (digest.h): of the cluster, with user "", or the subscription of a user, which
+ * was ended if it has neither an address nor a URL. */
 struct digest_row {
     char user[CORE_NAME_MAX];
     struct wall told_until;            /* of the cluster: the time of the last digest */
-    char mail[NOTIFY_ADDRESS_MAX + 1]; /* of a user: the address; "" = it was ended */
+    char mail[NOTIFY_ADDRESS_MAX + 1]; /* of a user: the address, or "" */
+    char url[DIGEST_URL_MAX];          /* of a user: sealed (notify_seal.h), or "" */
+    enum notify_format format;         /* what the URL gets */
 };
 
 struct outbox_key {

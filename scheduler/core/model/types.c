@@ -149,6 +149,7 @@ const char *const notice_type_names[] = {"none", "rebalance", "maintenance", "re
 const char *const notify_event_names[] = {"begin", "end", "fail", "requeue", "time-limit",
     "time-limit-50", "time-limit-80", "time-limit-90", "invalid-depend", "budget", "boots-fail",
     "late", "idle-gpus", "node-drained", "digest", "spend", NULL};
+const char *const notify_format_names[] = {"json", "slack", "teams", "pagerduty", NULL};
 const char *const spend_of_names[] = {"none", "user", "team", "pool", NULL};
 const char *const cron_overlap_names[] = {"skip", "queue", "replace", NULL};
 const char *const cron_catch_up_names[] = {"none", "last", "all", NULL};

@@ -220,6 +220,10 @@ extern const char *const notify_event_names[];
 #define NOTIFY_ARRAY_TASKS (1 << NOTIFY_EVENTS) /* each task too, not only the array */
 #define NOTIFY_URLS_MAX 4
 
+/* Form of a webhook's bodies (scheduler/notify/notify_chat.h). */
+enum notify_format { NOTIFY_JSON, NOTIFY_SLACK, NOTIFY_TEAMS, NOTIFY_PAGERDUTY };
+extern const char *const notify_format_names[]; /* "json" "slack" "teams" "pagerduty" */
+
 /* Whose spending an anomaly is about. */
 enum spend_of { SPEND_OF_NONE, SPEND_OF_USER, SPEND_OF_TEAM, SPEND_OF_POOL, SPEND_OFS };
 extern const char *const spend_of_names[]; /* "none" "user" "team" "pool" */

@@ -23,7 +23,7 @@ struct bed {
     struct lab l;
     struct digest_options options;
     struct digest_row stored[4]; /* the last row of each user; [0] is the cluster's */
-    int n_digests, n_mails, n_users;
+    int n_digests, n_mails, n_users, n_urls;
     struct wall from, to;
 };
 
@@ -60,7 +60,8 @@ static void take(struct bed *b)
         assert_int_equal(r->job, CORE_ID_NONE);
         b->n_digests += str_eq(r->target, "mail:0");
         b->n_mails += str_starts(r->target, "mail:");
-        b->n_users += r->user[0] != '\0';
+        b->n_users += str_eq(r->target, "mail");
+        b->n_urls += str_eq(r->target, "url:0");
         b->from = r->digest_from;
         b->to = r->digest_to;
     }
@@ -171,10 +172,20 @@ static void clocks_put_back_over_it_give_one_digest(void **state)
 
 static void set(struct bed *b, const char *user, const char *mail)
 {
-    struct event ev = {.type = EV_DIGEST_SET};
-    STR_COPY(ev.digest_set.user, user);
-    STR_COPY(ev.digest_set.mail, mail);
-    lab_apply(&b->l, ev);
+    struct digest_row to = {.told_until = WALL_NONE};
+    STR_COPY(to.user, user);
+    STR_COPY(to.mail, mail);
+    lab_apply(
+        &b->l, (struct event){.type = EV_DIGEST_SET, .digest_set = {.to = &to, .mail = true}});
+    take(b);
+}
+
+static void set_url(struct bed *b, const char *user, const char *url)
+{
+    struct digest_row to = {.told_until = WALL_NONE, .format = NOTIFY_SLACK};
+    STR_COPY(to.user, user);
+    STR_COPY(to.url, url);
+    lab_apply(&b->l, (struct event){.type = EV_DIGEST_SET, .digest_set = {.to = &to, .url = true}});
     take(b);
 }
 
@@ -195,6 +206,32 @@ static void users_subscribe_and_end_that(void **state)
     pass(&b, 6 * HOUR_MS);
     assert_int_equal(b.n_digests, 1);
     assert_int_equal(b.n_users, 1);
+    lab_deinit(&b.l);
+}
+
+static void an_address_and_a_url_are_two_targets(void **state)
+{
+    struct bed b;
+    (void)state;
+    bed_init(&b, 450, SPRING_MS + DAY_MS);
+    take(&b);
+    set(&b, "ann", "ann@lab");
+    set_url(&b, "ann", "sealed:chat:1");
+    set_url(&b, "bob", "sealed:chat:2");
+    restart(&b);
+    assert_string_equal(core_digest_of(b.l.m, "ann")->url, "sealed:chat:1");
+    assert_int_equal(core_digest_of(b.l.m, "ann")->format, NOTIFY_SLACK);
+    assert_null(core_digest_mail(b.l.m, "bob"));
+    pass(&b, 6 * HOUR_MS);
+    assert_int_equal(b.n_users, 1);
+    assert_int_equal(b.n_urls, 2);
+    set(&b, "ann", "");
+    assert_string_equal(core_digest_of(b.l.m, "ann")->url, "sealed:chat:1");
+    set_url(&b, "ann", "");
+    set_url(&b, "bob", "");
+    assert_null(core_digest_of(b.l.m, "ann"));
+    restart(&b);
+    assert_null(core_digest_of(b.l.m, "bob"));
     lab_deinit(&b.l);
 }
 
@@ -220,6 +257,7 @@ int main(void)
         cmocka_unit_test(clocks_put_forward_over_it_give_one_digest),
         cmocka_unit_test(clocks_put_back_over_it_give_one_digest),
         cmocka_unit_test(users_subscribe_and_end_that),
+        cmocka_unit_test(an_address_and_a_url_are_two_targets),
         cmocka_unit_test(without_a_schedule_nothing_is_due),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
