@@ -95,6 +95,18 @@ static int make_identity(const struct ckpt_job *j, const struct ckpt_expected *x
     return rc == ERR_CONFLICT ? compare_identity(j, name, x->identity, ret_mismatch, e) : rc;
 }
 
+int ckpt_check_identity(const struct ckpt_job *j, const char *identity, struct err *e)
+{
+    enum ckpt_mismatch mismatch;
+    int rc = layout_check_job(j, e);
+
+    if (!rc)
+        rc = compare_identity(j, layout_prefix(j, "identity").s, identity, &mismatch, e);
+    return rc == ERR_NOT_FOUND
+               ? err_set(e, ERR_NOT_FOUND, "job %" PRId64 " has no checkpoint in the store", j->job)
+               : rc;
+}
+
 /* Creates a missing identity, unless the store has checkpoints and belayd knows none of the job.
  * Jobs that began under a version without identities have checkpoints that belayd knows. */
 static int check_identity(const struct ckpt_job *j, int64_t attempt, const struct ckpt_expected *x,

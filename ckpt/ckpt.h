@@ -323,6 +323,27 @@ int ckpt_list(const struct ckpt_job *j, ckpt_each_fn fn, void *ctx, struct err *
  * is set aside. */
 int ckpt_verify(const struct ckpt_job *j, struct ckpt_id id, struct err *e);
 
+struct ckpt_verify_with {
+    const atomic_int *cancel; /* may be NULL */
+    struct ckpt_pace *pace;   /* of the content that is read; may be NULL */
+    int64_t bytes_max;        /* ERR_UNSUPPORTED for a checkpoint with more content; 0 = no limit */
+};
+int ckpt_verify_with(const struct ckpt_job *j, struct ckpt_id id,
+    const struct ckpt_verify_with *with, struct err *e);
+
+/* Whether this part of the store belongs to the job (struct ckpt_expected). ERR_NOT_FOUND: the job
+ * has stored nothing; ERR_CONFLICT: it is another job's. Reads only. */
+int ckpt_check_identity(const struct ckpt_job *j, const char *identity, struct err *e);
+
+/* The checkpoints in the store, newest first, and which of them are pinned: reads no manifest, so
+ * it needs no key. As many of the newest as fit into max; *ret_n is how many. */
+struct ckpt_stored {
+    struct ckpt_id id;
+    bool pinned;
+};
+int ckpt_list_stored(
+    const struct ckpt_job *j, struct ckpt_stored *v, size_t max, size_t *ret_n, struct err *e);
+
 /* Pins a checkpoint: it is neither cleaned nor removed until it is unpinned. Both calls are
  * idempotent. ERR_NOT_FOUND, ERR_CORRUPT; ERR_CONFLICT: it is being removed. */
 int ckpt_pin(const struct ckpt_job *j, struct ckpt_id id, struct err *e);

@@ -21,7 +21,6 @@
  * restores again. Ownership and attributes other than user.* are not kept.
  */
 #include "base/fs.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/str.h"
@@ -54,6 +53,7 @@ struct restore {
     int64_t from_attempt;
     bool only_reads;
     const atomic_int *cancel;
+    struct ckpt_pace *pace;          /* may be NULL */
     int nearby[CKPT_NEARBY_MAX + 1]; /* descriptors of trees that may have the same chunks */
     size_t n_nearby, n_given;        /* the first n_given are the caller's */
     struct manifest manifest;
@@ -302,6 +302,8 @@ static int restore_object(void *ctx, struct chunk_work *w, size_t i, struct err 
 
         rc = write_chunk(r, c, (const char *)content + (is_pack ? c->at : 0), e);
     }
+    for (size_t k = 0; !rc && r->pace && k < n; k++)
+        atomic_fetch_add(&r->pace->done_bytes, m->chunks[chunks[k]].size);
     free(left);
     return rc;
 }
@@ -642,17 +644,49 @@ int ckpt_restore(const struct ckpt_job *j, int64_t before_attempt, const char *d
         j, before_attempt, dir, &(struct ckpt_restore_with){{0}}, cancel, ret_restored, e);
 }
 
-int ckpt_verify(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
+static int64_t bytes_of_chunks(const struct manifest *m)
 {
-    struct restore r = {.job = j, .root_fd = -1};
+    int64_t n = 0;
+
+    for (size_t i = 0; i < m->n_chunks; i++)
+        n += m->chunks[i].size;
+    return n;
+}
+
+static int check_size(const struct ckpt_verify_with *with, int64_t bytes, struct err *e)
+{
+    char size[32], most[32];
+
+    if (with->bytes_max == 0 || bytes <= with->bytes_max)
+        return 0;
+    str_format_bytes((uint64_t)bytes, size, sizeof(size));
+    str_format_bytes((uint64_t)with->bytes_max, most, sizeof(most));
+    return err_set(e, ERR_UNSUPPORTED, "it has %s, and at most %s are verified here", size, most);
+}
+
+int ckpt_verify_with(
+    const struct ckpt_job *j, struct ckpt_id id, const struct ckpt_verify_with *with, struct err *e)
+{
+    struct restore r = {.job = j, .root_fd = -1, .cancel = with->cancel, .pace = with->pace};
     int rc = layout_check_job(j, e);
 
     if (!rc)
         rc = layout_read_manifest(j, id, &r.manifest, e);
     if (!rc)
+        rc = check_size(with, bytes_of_chunks(&r.manifest), e);
+    if (!rc && r.pace) {
+        atomic_store(&r.pace->started_ms, clock_mono(&clock_system).ms);
+        atomic_store(&r.pace->total_bytes, bytes_of_chunks(&r.manifest));
+    }
+    if (!rc)
         rc = restore_objects(&r, e);
     manifest_deinit(&r.manifest);
     return rc;
+}
+
+int ckpt_verify(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
+{
+    return ckpt_verify_with(j, id, &(struct ckpt_verify_with){0}, e);
 }
 
 /* An early check; the rename checks again. */
@@ -702,44 +736,4 @@ int ckpt_get(const struct ckpt_job *j, struct ckpt_id id, const char *dir, const
     res.stats.took_ms = clock_mono(&clock_system).ms - start.ms;
     *ret_stats = res.stats;
     return 0;
-}
-
-int ckpt_list(const struct ckpt_job *j, ckpt_each_fn fn, void *ctx, struct err *e)
-{
-    struct layout_ids ids = {0}, pins = {0};
-    bool stop = false;
-    int rc = layout_check_job(j, e);
-
-    if (!rc)
-        rc = layout_list_pins(j, &pins, e);
-    if (!rc)
-        rc = layout_list_ids(j, &ids, e);
-    for (size_t i = 0; !rc && !stop && i < ids.n; i++) {
-        struct manifest m;
-
-        rc = layout_read_manifest(j, ids.v[i], &m, e);
-        if (rc == ERR_CORRUPT || rc == ERR_NOT_FOUND) {
-            log_warn("checkpoint skipped", log_i("job", j->job), log_err(e));
-            rc = 0;
-        } else if (rc == ERR_UNSUPPORTED) {
-            log_warn("a checkpoint cannot be read here", log_i("job", j->job), log_err(e));
-            stop = fn(ctx, &(struct ckpt_info){.id = ids.v[i],
-                               .progress = -1,
-                               .saved_at = WALL_NONE,
-                               .pinned = layout_has_id(&pins, ids.v[i]),
-                               .unreadable = true}) != 0;
-            rc = 0;
-        } else if (!rc) {
-            stop = fn(ctx, &(struct ckpt_info){.id = ids.v[i],
-                               .bytes = manifest_bytes(&m),
-                               .files = manifest_files(&m),
-                               .progress = m.progress,
-                               .saved_at = m.saved_at,
-                               .pinned = layout_has_id(&pins, ids.v[i])}) != 0;
-            manifest_deinit(&m);
-        }
-    }
-    layout_ids_deinit(&ids);
-    layout_ids_deinit(&pins);
-    return rc;
 }

@@ -215,13 +215,15 @@ static void make_provision(struct daemon *d)
 
 static void make_cleaner(struct daemon *d)
 {
-    d->store_cleaner = store_cleaner_create(&(struct store_cleaner_options){.loop = d->loop,
+    const struct store_tasks_options o = {.loop = d->loop,
         .timers = d->timers,
         .http = d->http,
         .store = d->config->store,
         .cluster = d->config->cluster,
         .cluster_uid = d->meta.cluster_uid,
-        .master = keyring_master(d->keyring)});
+        .master = keyring_master(d->keyring)};
+    d->store_cleaner = store_cleaner_create(&o);
+    d->ckpt_desk = ckpt_desk_create(&o);
     d->cleaner = cleaner_create(d->tick, d->timers, store_cleaner_port(d->store_cleaner));
 }
 
@@ -297,6 +299,7 @@ static void make_api(struct daemon *d)
         .agent_sync = d->agent_sync,
         .provision = d->provision,
         .grants = d->grants,
+        .ckpt_desk = d->ckpt_desk,
         .pools = d->pools,
         .reader = d->reader,
         .loop = d->loop,
@@ -614,6 +617,7 @@ void daemon_destroy(struct daemon *d)
     provision_destroy(d->provision);
     store_claim_destroy(d->claim);
     store_cleaner_destroy(d->store_cleaner);
+    ckpt_desk_destroy(d->ckpt_desk);
     cleaner_destroy(d->cleaner);
     notifier_destroy(d->notifier);
     outbox_destroy(d->outbox);

@@ -27,6 +27,7 @@
 #include "scheduler/secrets/reseal.h"
 #include "scheduler/store/claim.h"
 #include "scheduler/store/grants.h"
+#include "scheduler/store/ckpt_desk.h"
 #include "scheduler/store/store_cleaner.h"
 #include "scheduler/spend/watch.h"
 #include "scheduler/tables.h"
@@ -59,6 +60,7 @@ struct daemon {
     struct grants *grants; /* NULL if nodes use their own credentials for the store */
     struct store_claim *claim;
     struct store_cleaner *store_cleaner;
+    struct ckpt_desk *ckpt_desk;
     struct cleaner *cleaner;
     struct sealer *sealer;
     bool has_new_keys; /* the sealer's key file was created by this start */

@@ -168,6 +168,8 @@ int main(int argc, char **argv)
     struct err e = {0};
     int status = 0;
     mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
+    /* cleanings, verifications and long reads occupy a thread each */
+    setenv("UV_THREADPOOL_SIZE", "8", 0);
     json_memory_wipe_freed(); /* secrets and environments of jobs */
     if (read_arguments(argc, (const char **)argv, &a) != 0) {
         status = 2;

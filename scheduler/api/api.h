@@ -17,6 +17,7 @@
 #include "scheduler/pools.h"
 #include "scheduler/secrets/seal.h"
 #include "scheduler/engine/provision.h"
+#include "scheduler/store/ckpt_desk.h"
 #include "scheduler/store/grants.h"
 #include "scheduler/engine/tick.h"
 
@@ -28,6 +29,7 @@ struct api_options {
     struct agent_sync *agent_sync;
     struct provision *provision;
     const struct grants *grants; /* may be NULL: none */
+    struct ckpt_desk *ckpt_desk; /* may be NULL: calls for stored checkpoints are refused */
     struct pools *pools;
     struct db_reader *reader;
     uv_loop_t *loop;
