@@ -12,7 +12,8 @@
 struct errand {
     struct store_task task;
     struct ckpt_desk *desk;
-    char identity[CKPT_IDENTITY_MAX];
+    struct link in_desk;
+    char identity[CKPT_IDENTITY_MAX], by[CORE_NAME_MAX];
     enum { LIST, PIN, UNPIN } kind;
     struct ckpt_id id;
     struct ckpt_stored *found; /* CKPT_DESK_LISTED of a listing; else NULL */
@@ -37,8 +38,9 @@ struct verification {
 struct ckpt_desk {
     struct timers *timers;
     struct store_tasks *errands, *verifications;
+    struct list open_errands;
     struct list all; /* of struct verification, newest first */
-    int n_errands, n_kept;
+    int n_kept;
 };
 
 const char *const verification_state_names[] = {
@@ -74,16 +76,34 @@ static void free_errand(struct store_task *t)
 static void on_errand(struct store_task *t, const struct err *e)
 {
     struct errand *s = LIST_ENTRY(t, struct errand, task);
-    s->desk->n_errands--;
+    link_remove(&s->in_desk);
     s->fn(s->ctx, s->found, s->n_found, e);
     free_errand(t);
+}
+
+static int check_more_errands(
+    const struct ckpt_desk *d, const struct ckpt_desk_of *of, struct err *e)
+{
+    int n = 0, n_own = 0;
+    LIST_FOREACH (&d->open_errands, l) {
+        n++;
+        n_own += str_eq(LIST_ENTRY(l, struct errand, in_desk)->by, of->user);
+    }
+    if (n >= CKPT_DESK_WAITING)
+        return refuse_more(e);
+    if (n_own >= CKPT_DESK_PER_USER)
+        return err_set(e, ERR_THROTTLED,
+            "%d calls of %s for stored checkpoints wait already: try again when one was answered",
+            CKPT_DESK_PER_USER, of->user);
+    return 0;
 }
 
 static int put_errand(
     struct ckpt_desk *d, const struct ckpt_desk_of *of, struct errand errand, struct err *e)
 {
-    if (d->n_errands >= CKPT_DESK_WAITING)
-        return refuse_more(e);
+    int rc = check_more_errands(d, of, e);
+    if (rc != 0)
+        return rc;
     struct errand *s = mem_alloc(sizeof(*s));
     *s = errand;
     s->task = (struct store_task){
@@ -91,9 +111,10 @@ static int put_errand(
     s->desk = d;
     s->id = of->id;
     STR_COPY(s->identity, of->identity);
+    STR_COPY(s->by, of->user);
     if (s->kind == LIST)
         s->found = mem_array(CKPT_DESK_LISTED, sizeof(*s->found));
-    d->n_errands++;
+    list_push_back(&d->open_errands, &s->in_desk);
     store_tasks_put(d->errands, &s->task);
     return 0;
 }

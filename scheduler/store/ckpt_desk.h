@@ -5,9 +5,9 @@
  * only after the job's identity was found there: a number that was given twice shows nothing of the
  * other job.
  *
- * Listing and pinning take turns, and wait for no verification. Verifications run one at a time, at
- * most CKPT_DESK_PER_USER of a user wait, and each is limited in size and time. Their results are
- * in memory only: the newest CKPT_DESK_KEPT, until belayd ends.
+ * Listing and pinning take turns, and wait for no verification. Verifications run one at a time,
+ * and each is limited in size and time. At most CKPT_DESK_PER_USER of each kind wait for a user.
+ * Results of verifications are in memory only: the newest CKPT_DESK_KEPT, until belayd ends.
  */
 #ifndef BELAY_SCHEDULER_STORE_CKPT_DESK_H
 #define BELAY_SCHEDULER_STORE_CKPT_DESK_H
