@@ -240,6 +240,7 @@ json_t *api_json_attempt(const struct attempt_row *a);
 json_t *api_json_restart(const struct restart_moments *m);
 /* is_hidden: the viewer may not read its job: only kind, time and numbers of objects are shown */
 json_t *api_json_event(struct db_reader *r, const struct history_row *h, bool is_hidden);
+json_t *api_json_event_of(const struct history_row *h, json_t *ref, bool is_hidden); /* takes ref */
 json_t *api_json_checkpoint(const struct checkpoint_row *c);
 json_t *api_json_ledger(const struct ledger_row *l);
 /* live is NULL if it is gone */

@@ -385,10 +385,15 @@ json_t *api_json_attempt(const struct attempt_row *a)
 
 json_t *api_json_event(struct db_reader *r, const struct history_row *h, bool is_hidden)
 {
+    return api_json_event_of(h, api_json_ref(r, h->job), is_hidden);
+}
+
+json_t *api_json_event_of(const struct history_row *h, json_t *ref, bool is_hidden)
+{
     json_t *o = json_object();
     set_i(o, "id", h->id);
     set(o, "job", api_json_opt(h->job, CORE_ID_NONE));
-    set(o, "ref", api_json_ref(r, h->job));
+    set(o, "ref", ref);
     set(o, "attempt", api_json_opt(h->attempt, 0));
     set(o, "node", api_json_opt(h->node, CORE_ID_NONE));
     set(o, "instance", api_json_opt(h->instance, CORE_ID_NONE));

@@ -91,20 +91,27 @@ void stream_add_job(struct stream_messages *ms, const struct job_row *row)
     m->hidden = stream_text(stream_kind_names[STREAM_JOB], NULL, hidden);
 }
 
-void stream_add_event(
-    struct stream_messages *ms, const struct history_row *h, const struct job_row *row)
+static char *event_text(struct stream_messages *ms, const struct history_row *h,
+    const struct job_row *row, bool is_hidden)
 {
     const struct api *a = ms->api;
     const struct stream_position at = {.epoch = a->o.meta->epoch, .event = h->id};
-    const char *name = stream_kind_names[STREAM_EVENT];
+    /* the row is in memory: api_json_event() would read the database for each event */
+    json_t *ref = row ? json_string(job_ref(row).s) : api_json_ref(a->o.reader, h->job);
+    return stream_text(stream_kind_names[STREAM_EVENT], &at, api_json_event_of(h, ref, is_hidden));
+}
+
+void stream_add_event(
+    struct stream_messages *ms, const struct history_row *h, const struct job_row *row)
+{
     if (!row && h->job != CORE_ID_NONE)
         row = stream_find_job(ms, h->job);
     struct stream_message *m = add(ms, STREAM_EVENT, NULL);
     m->event = h->id;
     m->job = h->job;
-    m->plain = stream_text(name, &at, api_json_event(a->o.reader, h, false));
+    m->plain = event_text(ms, h, row, false);
     if (h->job != CORE_ID_NONE && (ms->needs_hidden || !row))
-        m->hidden = stream_text(name, &at, api_json_event(a->o.reader, h, true));
+        m->hidden = event_text(ms, h, row, true);
     if (row)
         set_job(m, row);
 }
