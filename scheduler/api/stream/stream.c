@@ -7,6 +7,7 @@
 #include "base/uv/http_stream.h"
 #include "scheduler/api/api_private.h"
 #include "scheduler/api/stream/replay.h"
+#include "scheduler/api/stream/stream_frame.h"
 #include "scheduler/api/stream/stream_messages.h"
 #include "scheduler/api/stream/stream_query.h"
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 
 /* A view is written at once when it was quiet, and then once in PACE_MS, or less often where there
  * are more streams than WRITES_A_S allows: each write costs a system call and a record of TLS. */
-#define PACE_MS 250
-#define WRITES_A_S 200
+#define PACE_MS 500
+#define WRITES_A_S 100
 #define TICK_MS 1000       /* output that grew, and what time alone brings */
 #define LOGS_A_TICK 100    /* jobs whose output grew; others wait for the next one */
 #define HEARTBEAT_MS 15000 /* keeps proxies from closing a quiet stream */
@@ -34,13 +35,6 @@ static const char *const end_texts[STREAM_ENDS] = {
     "the time that was asked for is over",
 };
 
-/* Text for streams. */
-struct frame {
-    struct buf text;
-    int64_t n_events;
-    int64_t last; /* the event whose number it ends with; 0 = none */
-};
-
 /* What streams of the same viewer with the same query are sent. */
 struct view {
     struct link in_streams;
@@ -48,7 +42,7 @@ struct view {
     struct caller viewer;
     int64_t job; /* 0 = all */
     uint32_t types;
-    struct frame pending; /* not written to the streams yet */
+    struct stream_frame pending; /* not written to the streams yet */
     int64_t flushed_ms;
 };
 
@@ -82,11 +76,6 @@ struct streams {
 static int64_t now_ms(const struct streams *s)
 {
     return clock_mono(s->api->o.timers->clock).ms;
-}
-
-static struct stream_position position(const struct streams *s, int64_t event)
-{
-    return (struct stream_position){.epoch = s->api->o.meta->epoch, .event = event};
 }
 
 /* ---- views ---- */
@@ -132,7 +121,7 @@ static void view_give(struct streams *s, struct view *v)
         return;
     watch(s, v->job, -1);
     link_remove(&v->in_streams);
-    buf_deinit(&v->pending.text);
+    stream_frame_deinit(&v->pending);
     free(v);
 }
 
@@ -212,18 +201,34 @@ static void end(struct stream *st, enum stream_end why)
     free(text);
 }
 
-static void write_frame(struct stream *st, const void *with)
+/* What is written to streams. */
+struct piece {
+    struct buf text;
+    int64_t n_events;
+    int64_t last; /* the event whose number it ends with; 0 = none */
+};
+
+static void write_piece(struct stream *st, const void *with)
 {
-    const struct frame *f = with;
-    if (!http_stream_write(st->x, f->text.data, f->text.len)) {
+    const struct piece *p = with;
+    if (!http_stream_write(st->x, p->text.data, p->text.len)) {
         if (st->x) /* the write may have closed it */
             end(st, STREAM_END_SLOW);
         return;
     }
     st->written_ms = now_ms(st->all);
-    st->all->stats.events += f->n_events;
-    if (f->last)
-        st->announced = f->last;
+    st->all->stats.events += p->n_events;
+    if (p->last)
+        st->announced = p->last;
+}
+
+/* Moves what is in the frame to the end of the piece. */
+static void take_frame(const struct streams *s, struct stream_frame *f, struct piece *p)
+{
+    p->n_events += (int64_t)f->n;
+    p->last = f->last;
+    stream_frame_write(f, s->api->o.meta->epoch, &p->text);
+    stream_frame_deinit(f);
 }
 
 static int64_t pace_ms(const struct streams *s)
@@ -234,11 +239,12 @@ static int64_t pace_ms(const struct streams *s)
 
 static void flush_view(struct streams *s, struct view *v)
 {
-    if (v->pending.text.len == 0)
+    if (v->pending.n == 0)
         return;
-    each_of_view(v, write_frame, &v->pending);
-    buf_deinit(&v->pending.text);
-    v->pending = (struct frame){0};
+    struct piece p = {0};
+    take_frame(s, &v->pending, &p);
+    each_of_view(v, write_piece, &p);
+    buf_deinit(&p.text);
     v->flushed_ms = now_ms(s);
 }
 
@@ -265,37 +271,19 @@ void streams_end_all(struct streams *s, enum stream_end why)
 
 /* ---- selecting ---- */
 
-static void frame_add(struct frame *f, const char *text)
-{
-    buf_adds(&f->text, text);
-    f->n_events++;
-}
-
 /* Replaces what is in it by `reset`. */
-static void frame_reset(struct streams *s, struct frame *f, const char *why)
+static void frame_reset(struct streams *s, struct stream_frame *f, const char *why)
 {
     char *text = stream_text("reset", NULL, json_pack("{s:s}", "reason", why));
-    buf_clear(&f->text);
-    f->n_events = f->last = 0;
-    frame_add(f, text);
+    stream_frame_deinit(f);
+    stream_frame_add(f, text, 0, 0);
     free(text);
     s->stats.resets++;
 }
 
-/* Ends the frame with the number of that event, unless it is what it ends with. */
-static void frame_finish(const struct streams *s, struct frame *f, int64_t last)
-{
-    char id[STREAM_POSITION_MAX];
-    if (last == 0)
-        return;
-    if (f->last != last) {
-        stream_position_format(position(s, last), id);
-        buf_printf(&f->text, "id: %s\n\n", id);
-    }
-    f->last = last;
-}
-
-static void frame_select(struct frame *f, const struct view *v, const struct stream_messages *ms)
+/* False, with a part of them, if they are too many. */
+static bool frame_select(
+    struct stream_frame *f, const struct view *v, const struct stream_messages *ms)
 {
     for (size_t i = 0; i < ms->n; i++) {
         const struct stream_message *m = &ms->items[i];
@@ -306,24 +294,25 @@ static void frame_select(struct frame *f, const struct view *v, const struct str
         const char *text = stream_message_for(m, &v->viewer);
         if (!text)
             continue;
-        frame_add(f, text);
-        f->last = m->event;
+        stream_frame_add(f, text, stream_message_thing(m), m->event);
+        if (f->len > STREAM_FRAME_MAX)
+            return false;
     }
+    return true;
 }
 
 /* Adds what the view may see of the messages to what it is sent. */
 static void add_to_view(struct streams *s, struct view *v, const struct stream_messages *ms,
     int64_t last, bool is_too_much)
 {
-    struct frame *f = &v->pending;
-    size_t had = f->text.len;
-    if (!is_too_much || v->job != 0)
-        frame_select(f, v, ms);
-    bool resets = f->text.len > STREAM_FRAME_MAX || (is_too_much && v->job == 0);
-    if (resets)
+    struct stream_frame *f = &v->pending;
+    bool resets = is_too_much && v->job == 0;
+    if (resets || !frame_select(f, v, ms)) {
         frame_reset(s, f, "too much has changed at once");
-    if (resets || f->text.len > had)
-        frame_finish(s, f, resets ? s->last : last);
+        last = s->last;
+    }
+    if (last && f->n > 0)
+        f->last = last;
 }
 
 /* Sends each view what it may see of the messages. last: the last event of the commit; 0 = none. */
@@ -337,7 +326,7 @@ static void send_all(
         add_to_view(s, v, ms, last, is_too_much);
         if (now_ms(s) >= v->flushed_ms + pace_ms(s))
             flush_view(s, v);
-        any_waits |= v->pending.text.len > 0;
+        any_waits |= v->pending.n > 0;
     }
     end_writing(s);
     if (any_waits && !timer_is_running(&s->flush))
@@ -377,7 +366,7 @@ static bool is_wanted(const struct streams *s, bool all, int64_t job, int64_t ar
     return all || is_watched(s, job, array);
 }
 
-static void add_jobs(const struct streams *s, const struct changes *c, bool all,
+static void add_jobs(const struct streams *s, const struct changes *c, bool all, uint32_t types,
     struct map *ret_rows, struct stream_messages *ms)
 {
     for (size_t i = 0; i < c->n_jobs; i++) {
@@ -385,7 +374,8 @@ static void add_jobs(const struct streams *s, const struct changes *c, bool all,
         if (!is_wanted(s, all, row->id, row->array))
             continue;
         map_put(ret_rows, row->id, (void *)(uintptr_t)row);
-        stream_add_job(ms, row);
+        if (types & 1u << STREAM_JOB)
+            stream_add_job(ms, row);
     }
 }
 
@@ -440,10 +430,11 @@ static void send_changes(struct streams *s, const struct changes *c)
     uint32_t types = types_of_views(s, &any_wide);
     size_t n = c->n_jobs + c->n_history + c->n_nodes + c->n_instances + c->n_offers + c->n_crons;
     bool is_too_much = n > STREAM_ROWS_MAX, all = any_wide && !is_too_much;
-    add_jobs(s, c, all, &rows, &ms);
+    add_jobs(s, c, all, types, &rows, &ms);
     if (all)
         add_cluster(c, types, &ms);
-    add_events(s, c, all, &rows, &ms);
+    if (types & 1u << STREAM_EVENT)
+        add_events(s, c, all, &rows, &ms);
     if (ms.n > 0 || (is_too_much && any_wide))
         send_all(s, &ms, c->n_history > 0 ? s->last : 0, is_too_much);
     map_deinit(&rows);
@@ -534,7 +525,8 @@ static void check(struct stream *st, const void *with)
 {
     struct streams *s = st->all;
     const struct wall *now = with;
-    struct frame f = {0};
+    struct stream_frame f = {0};
+    struct piece p = {0};
     if (wall_is_set(st->expires_at) && st->expires_at.ms <= now->ms) {
         end(st, STREAM_END_EXPIRED);
         return;
@@ -543,14 +535,16 @@ static void check(struct stream *st, const void *with)
         end(st, STREAM_END_TIME);
         return;
     }
-    if (now_ms(s) < st->written_ms + HEARTBEAT_MS || st->view->pending.text.len > 0)
+    if (now_ms(s) < st->written_ms + HEARTBEAT_MS || st->view->pending.n > 0)
         return;
-    if (st->announced < s->last)
-        frame_finish(s, &f, s->last);
-    else
-        buf_adds(&f.text, ":\n\n");
-    write_frame(st, &f);
-    buf_deinit(&f.text);
+    if (st->announced < s->last) {
+        f.last = s->last;
+        take_frame(s, &f, &p);
+    } else {
+        buf_adds(&p.text, ":\n\n");
+    }
+    write_piece(st, &p);
+    buf_deinit(&p.text);
 }
 
 static void on_tick(struct timer *t, void *ctx)
@@ -637,33 +631,33 @@ static const char *resume(struct streams *s, const struct wanted *w, struct stre
         ms);
 }
 
-/* Makes what a new stream is sent first. */
-static void make_first(
-    struct streams *s, const struct view *v, const struct wanted *w, struct frame *f)
+/* What a new stream is sent first. */
+static struct piece make_first(struct streams *s, const struct view *v, const struct wanted *w)
 {
     struct stream_messages ms = {.api = s->api, .needs_hidden = true};
-    const struct stream_position at = position(s, s->last);
+    const struct stream_position at = {.epoch = s->api->o.meta->epoch, .event = s->last};
+    struct stream_frame f = {0};
+    struct piece p = {0};
     const char *why = w->resumes ? resume(s, w, &ms) : NULL;
-    buf_adds(&f->text, RETRY_TEXT);
-    if (!why)
-        frame_select(f, v, &ms);
-    if (f->text.len > STREAM_FRAME_MAX)
+    if (!why && !frame_select(&f, v, &ms))
         why = "too much has happened since";
     if (why)
-        frame_reset(s, f, why);
+        frame_reset(s, &f, why);
     s->stats.resumed += w->resumes && !why;
     char *ready = stream_text("ready", &at, json_pack("{s:b}", "resumed", w->resumes && !why));
-    frame_add(f, ready);
+    stream_frame_add(&f, ready, 0, s->last);
+    f.last = s->last;
     free(ready);
-    f->last = s->last;
     stream_messages_deinit(&ms);
+    buf_adds(&p.text, RETRY_TEXT);
+    take_frame(s, &f, &p);
+    return p;
 }
 
 static void begin(struct request *q, const struct wanted *w)
 {
     struct streams *s = q->api->streams;
     struct stream *st = mem_alloc(sizeof(*st));
-    struct frame f = {0};
     struct token_row token;
     struct err e;
     st->all = s;
@@ -674,7 +668,7 @@ static void begin(struct request *q, const struct wanted *w)
     st->expires_at = q->caller.expires_at;
     begin_writing(s);
     flush_view(s, st->view); /* it is older than what the new stream begins with */
-    make_first(s, st->view, w, &f);
+    struct piece first = make_first(s, st->view, w);
     list_push_back(&st->view->streams, &st->in_view);
     s->stats.open++;
     s->stats.opened++;
@@ -686,9 +680,9 @@ static void begin(struct request *q, const struct wanted *w)
                                 .max_waiting_bytes = STREAM_WAITING_MAX,
                                 .on_closed = on_closed,
                                 .ctx = st});
-    write_frame(st, &f);
+    write_piece(st, &first);
     end_writing(s);
-    buf_deinit(&f.text);
+    buf_deinit(&first.text);
     bool is_short = w->for_ms > 0 && w->for_ms < TICK_MS;
     if (!timer_is_running(&s->tick) || is_short)
         timer_start(s->api->o.timers, &s->tick, is_short ? w->for_ms : TICK_MS);

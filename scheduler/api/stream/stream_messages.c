@@ -83,6 +83,7 @@ static json_t *job_json(const struct job_row *r)
 void stream_add_job(struct stream_messages *ms, const struct job_row *row)
 {
     struct stream_message *m = add(ms, STREAM_JOB, job_json(row));
+    m->id = row->id;
     set_job(m, row);
     if (!ms->needs_hidden)
         return;
@@ -124,7 +125,7 @@ void stream_add_node(struct stream_messages *ms, const struct node_row *n)
         market_names[n->market], "notice",
         n->notice == NOTICE_TYPE_NONE ? json_null() : json_string(notice_type_names[n->notice]),
         "drain", n->drain);
-    add(ms, STREAM_NODE, o);
+    add(ms, STREAM_NODE, o)->id = n->id;
 }
 
 void stream_add_instance(struct stream_messages *ms, const struct instance_row *i)
@@ -133,7 +134,8 @@ void stream_add_instance(struct stream_messages *ms, const struct instance_row *
         json_pack("{s:I,s:o,s:o,s:s,s:s,s:o,s:b}", "id", (json_int_t)i->id, "pool",
             json_text(i->pool), "type", json_text(i->type), "market", market_names[i->market],
             "state", sm_name(&instance_sm, i->state), "node", api_json_opt(i->node, CORE_ID_NONE),
-            "reclaimed", i->reclaimed));
+            "reclaimed", i->reclaimed))
+        ->id = i->id;
 }
 
 void stream_add_pool(struct stream_messages *ms, const char *name)
@@ -153,18 +155,21 @@ void stream_add_cron(struct stream_messages *ms, const struct cron_row *r)
         json_pack("{s:I,s:o,s:o,s:s,s:o,s:o}", "id", (json_int_t)r->id, "name", json_text(r->name),
             "user", json_text(r->user), "state", sm_name(&cron_sm, r->state), "next_at",
             api_json_time(r->next_at), "last_job", api_json_opt(r->last_job, CORE_ID_NONE)));
+    m->id = r->id;
     m->object = api_object_of_cron(ms->api, r, live);
     m->has_object = true;
 }
 
 void stream_add_log(struct stream_messages *ms, const struct job_row *row)
 {
-    set_job(add(ms, STREAM_LOG, json_pack("{s:I}", "job", (json_int_t)row->id)), row);
+    struct stream_message *m = add(ms, STREAM_LOG, json_pack("{s:I}", "job", (json_int_t)row->id));
+    m->id = row->id;
+    set_job(m, row);
 }
 
 void stream_add_summary(struct stream_messages *ms, json_t *summary)
 {
-    add(ms, STREAM_SUMMARY, summary);
+    add(ms, STREAM_SUMMARY, summary)->id = 1;
 }
 
 /* NULL if it cannot be read. */
@@ -196,6 +201,11 @@ const struct job_row *stream_find_job(struct stream_messages *ms, int64_t job)
         if (LIST_ENTRY(l, struct read_row, in_rows)->row.id == job)
             return &LIST_ENTRY(l, struct read_row, in_rows)->row;
     return read_job(ms, job);
+}
+
+int64_t stream_message_thing(const struct stream_message *m)
+{
+    return m->id == 0 ? 0 : m->id * STREAM_KINDS + m->kind;
 }
 
 const char *stream_message_for(const struct stream_message *m, const struct caller *viewer)

@@ -13,6 +13,7 @@
 struct stream_message {
     enum stream_kind kind;
     int64_t event;      /* its number, of STREAM_EVENT; else 0 */
+    int64_t id;         /* of what it says the state of; 0 = none, or it has only a name */
     int64_t job, array; /* CORE_ID_NONE */
     /* of the job or cron entry; borrowed for as long as the messages are used */
     struct access_object object;
@@ -50,6 +51,10 @@ void stream_add_summary(struct stream_messages *ms, json_t *summary); /* takes i
 
 /* The row of a job of the model or the database; NULL if there is none. Borrowed until deinit. */
 const struct job_row *stream_find_job(struct stream_messages *ms, int64_t job);
+
+/* The same number for messages of which the last says all, and for no others; 0 for an event and
+ * for what has only a name. */
+int64_t stream_message_thing(const struct stream_message *m);
 
 /* What the viewer is sent of m; NULL for nothing. */
 const char *stream_message_for(const struct stream_message *m, const struct caller *viewer);

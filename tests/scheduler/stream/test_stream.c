@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
+#include "scheduler/api/stream/stream_frame.h"
 #include "scheduler/api/stream/stream_messages.h"
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,61 @@ static void no_text_ends_a_line_or_an_event(void **state)
     }
 }
 
+static void assert_written(const struct stream_frame *f, const char *text)
+{
+    struct buf out = {0};
+    stream_frame_write(f, 2, &out);
+    assert_string_equal(buf_str(&out), text);
+    buf_deinit(&out);
+}
+
+static void a_later_state_takes_the_place_of_one_that_waits(void **state)
+{
+    (void)state;
+    struct stream_frame f = {0};
+    assert_written(&f, "");
+    stream_frame_add(&f, "job 7 pending\n\n", 7, 0);
+    stream_frame_add(&f, "event 11\n\n", 0, 11);
+    f.last = 11;
+    assert_written(&f, "job 7 pending\n\nevent 11\n\n");
+    stream_frame_add(&f, "job 8 pending\n\n", 8, 0);
+    stream_frame_add(&f, "job 7 ended\n\n", 7, 0);
+    stream_frame_add(&f, "event 12\n\n", 0, 12);
+    stream_frame_add(&f, "event 12\n\n", 0, 12); /* events are not merged */
+    assert_int_equal(f.n, 5);
+    f.last = 14; /* events 13 and 14 are not for this viewer */
+    assert_written(&f, "job 7 ended\n\nevent 11\n\njob 8 pending\n\n"
+                       "event 12\n\nevent 12\n\nid: 2-14\n\n");
+    stream_frame_deinit(&f);
+    assert_written(&f, "");
+}
+
+static void what_was_replaced_does_not_add_up(void **state)
+{
+    (void)state;
+    struct stream_frame f = {0};
+    char text[1024];
+    size_t most = 0;
+    memset(text, 'x', sizeof(text));
+    text[sizeof(text) - 1] = '\0';
+    stream_frame_add(&f, "first", 0, 0);
+    for (int i = 0; i < 1000; i++) {
+        text[0] = (char)('a' + i % 26);
+        stream_frame_add(&f, text, 1 + i % 2, 0);
+        most = f.text.len > most ? f.text.len : most;
+    }
+    assert_int_equal(f.n, 3);
+    assert_int_equal(f.len, 5 + 2 * (sizeof(text) - 1));
+    assert_in_range(most, f.len, 32 << 10);
+    struct buf out = {0};
+    stream_frame_write(&f, 0, &out);
+    assert_int_equal(out.len, f.len);
+    assert_int_equal(out.data[5], 'a' + 998 % 26);
+    assert_int_equal(out.data[5 + sizeof(text) - 1], 'a' + 999 % 26);
+    buf_deinit(&out);
+    stream_frame_deinit(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +166,8 @@ int main(void)
         cmocka_unit_test(a_position_is_read_as_it_is_written),
         cmocka_unit_test(malformed_positions_are_refused),
         cmocka_unit_test(no_text_ends_a_line_or_an_event),
+        cmocka_unit_test(a_later_state_takes_the_place_of_one_that_waits),
+        cmocka_unit_test(what_was_replaced_does_not_add_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
