@@ -5,7 +5,8 @@
 import { useEffect, useState } from "./dom.js";
 
 const STREAM = "/api/v1/stream";
-const KINDS = ["job", "event", "node", "instance", "pool", "cron", "budget", "summary", "reset"];
+const TYPES = ["job", "event", "node", "instance", "pool", "cron", "budget", "summary"];
+const KINDS = [...TYPES, "reset"];
 const RETRY_MS = [1000, 60000];
 const subscribers = new Set();
 const channel = new BroadcastChannel("belay-stream");
@@ -71,7 +72,7 @@ function read() {
         let delay = RETRY_MS[0],
             isFirst = true;
         const open = () => {
-            const source = new EventSource(STREAM);
+            const source = new EventSource(STREAM + "?types=" + TYPES);
             source.onopen = () => {
                 delay = RETRY_MS[0];
                 tell({ state: "live" });
