@@ -73,7 +73,7 @@ printf '\033[33mwarning:\033[0m 12 images have no label\n'
 printf '\033[31merror:\033[0m /data/val/0131.tar: unexpected end of file\n'
 exit 3
 """
-SLEEPS = "#!/bin/sh\necho rank $BELAY_NODE_RANK of $BELAY_NODES\nexec sleep 100000\n"
+SLEEPS = "#!/bin/sh\necho rank $BELAY_NODE_RANK of $BELAY_NNODES\nexec sleep 100000\n"
 
 
 class Cluster(Lab):

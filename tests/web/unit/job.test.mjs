@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Ansi } from "../../../web/src/ansi.js";
+import { withStored } from "../../../web/src/checkpoints.js";
 import { fieldsOf, hasDirectives, specOf } from "../../../web/src/spec.js";
 import { ticks, timeline } from "../../../web/src/timeline.js";
 import { parseDuration, parseMebibytes, writeDuration } from "../../../web/src/units.js";
@@ -281,4 +282,34 @@ test("a submit has what differs from the defaults, in the units of the API", () 
 test("directives are found where the command line would read them", () => {
     assert.ok(hasDirectives("#!/bin/sh\n#SBATCH -n 4\n") && hasDirectives("#BELAY --gpus 1"));
     assert.ok(!hasDirectives("#!/bin/sh\n# SBATCH\necho '#BELAYED'\n"));
+});
+
+test("a checkpoint is shown with what the store has of it", () => {
+    const reported = [1, 2, 3].map((sequence) => ({ attempt: 1, sequence, bytes: 9 }));
+    const stored = [
+        { attempt: 2, sequence: 1, pinned: false }, // not reported: belayd was away
+        { attempt: 1, sequence: 2, pinned: true },
+    ];
+    const verified = [
+        { attempt: 1, sequence: 2, state: "running" },
+        { attempt: 1, sequence: 2, state: "damaged" },
+    ];
+    assert.deepEqual(
+        withStored(reported, stored, verified).map((c) => [
+            c.attempt + "." + c.sequence,
+            c.stored,
+            c.pinned,
+            c.verified && c.verified.state,
+        ]),
+        [
+            ["2.1", true, false, undefined],
+            ["1.3", false, false, undefined],
+            ["1.2", true, true, "running"],
+            ["1.1", false, false, undefined],
+        ],
+    );
+    assert.deepEqual(
+        withStored(reported, undefined).map((c) => c.stored),
+        [undefined, undefined, undefined],
+    );
 });

@@ -8,13 +8,14 @@ import { Card, PageHead } from "../parts/card.js";
 import { Facts } from "../parts/facts.js";
 import { Gantt } from "../parts/gantt.js";
 import { JobActions } from "../parts/job_actions.js";
+import { JobCheckpoints } from "../parts/job_checkpoints.js";
 import { JobCost, costOf } from "../parts/job_cost.js";
 import { JobLoad } from "../parts/job_load.js";
 import { JobProgress } from "../parts/job_progress.js";
 import { JobTasks } from "../parts/job_tasks.js";
 import { JobWhy } from "../parts/job_why.js";
 import { Log } from "../parts/log.js";
-import { Empty, Loaded } from "../parts/states.js";
+import { Loaded } from "../parts/states.js";
 import { Stat, Stats } from "../parts/stat.js";
 import { Table } from "../parts/table.js";
 import { Ago, Lasted, Moment, useNow } from "../parts/time.js";
@@ -72,7 +73,7 @@ function JobPage({ d, changed }) {
         ${
             job.checkpoint.method !== "none" &&
             d.attempts.length > 0 &&
-            html`<${Checkpoints} d=${d} />`
+            html`<${JobCheckpoints} d=${d} />`
         }
         <div class="columns">${d.attempts.length > 0 && html`<${JobCost} d=${d} />`}
             <${Asked} d=${d} /><${Events} events=${events} /></div>`;
@@ -158,39 +159,6 @@ function Attempts({ d, events }) {
         <${Gantt} line=${line} describe=${(row, span) => costOf(d, row, span)} />
         <${Table} caption="Attempts" columns=${attemptColumns} rows=${d.attempts}
             rowKey=${(a) => a.attempt + "." + a.rank} /></${Card}>`;
-}
-
-const checkpointColumns = [
-    { name: "Checkpoint", cell: (c) => c.attempt + "." + c.sequence },
-    { name: "Saved", cell: (c) => html`<${Moment} at=${c.saved_at} />` },
-    { name: "Why", cell: (c) => c.cause },
-    { name: "Progress", cell: (c) => count(c.progress), number: true },
-    { name: "Size", cell: (c) => bytes(c.bytes), number: true },
-    { name: "New in the store", cell: (c) => bytes(c.stored_bytes), number: true },
-    { name: "Took", cell: (c) => duration(c.took_ms), number: true },
-    { name: "Program paused", cell: (c) => duration(c.pause_ms), number: true },
-];
-
-function Checkpoints({ d }) {
-    return html`<${Card} title="Checkpoints" more=${
-        d.certificate && html`<${Badge} word="drilled: resumes" tone="good" />`
-    }>
-        ${
-            d.failed_save &&
-            html`<p class="notice notice-bad"
-            role="status">The last save failed: ${d.failed_save.text}</p>`
-        }
-        <${Table} caption="Checkpoints" columns=${checkpointColumns} rows=${d.checkpoints}
-            rowKey=${(c) => c.attempt + "." + c.sequence}
-            empty=${html`<${Empty} title="None yet">${
-                d.job.save_interval_ms
-                    ? "Saved about every " + duration(d.job.save_interval_ms) + "."
-                    : ""
-            }</${Empty}>`} />
-        <p class="hint">Verify, fetch, pin: <code>belay checkpoint
-            verify ${d.job.ref}</code>, <code>belay checkpoint
-                fetch ${d.job.ref}</code>, <code>belay checkpoint pin ${d.job.ref}</code></p>
-    </${Card}>`;
 }
 
 function Asked({ d }) {

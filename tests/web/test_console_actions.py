@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users do on single pages of the web console, on a real cluster, and that it is done."""
+
+import unittest
+
+import browser
+import console
+from cluster import BUILD, Cluster
+
+COOP = {"method": "coop", "every_ms": 1000, "keep": 3}
+
+
+class Actions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster().__enter__()
+        cls.addClassCleanup(lambda: cls.cluster.__exit__(None, None, None))
+        cls.b = browser.Browser(cls.cluster.dir, cls.cluster.url()).__enter__()
+        cls.addClassCleanup(cls.b.quit)
+
+    def sign_in(self, user):
+        self.b.driver.delete_all_cookies()
+        console.sign_in(self.b, self.cluster.token(user))
+
+    def confirm(self):
+        self.b.click(self.b.one("dialog[open] button[type=submit]"))
+        self.b.wait("!document.querySelector('dialog[open]')", "the end of the question")
+
+    def test_checkpoints_are_pinned_and_verified(self):
+        c, b = self.cluster, self.b
+        job = c.job_as("ann", "saved", "chain.py", 100, 0.02, checkpoint=COOP)
+        c.wait_ended(job)
+        newest = c.get("/jobs/%d/checkpoints" % job)["checkpoints"][0]
+        name = "checkpoint %d.%d" % (newest["attempt"], newest["sequence"])
+        self.sign_in("dee")  # sees it, and may not change it
+        console.show(b, "/console/jobs/%d" % job)
+        b.wait_text("in the store", "main")
+        self.assertEqual(b.all("main [aria-label^='Pin checkpoint']"), [])
+        self.assertEqual(b.all("main [aria-label^='Verify checkpoint']"), [])
+        self.sign_in("ann")
+        console.show(b, "/console/jobs/%d" % job)
+        b.press("Pin " + name)
+        self.assertIn("until it is unpinned", b.one("dialog[open]").text)
+        self.assertEqual(b.axe(), [])
+        self.confirm()
+        b.button("Unpin " + name)
+        self.assertTrue(c.get("/jobs/%d/checkpoints" % job)["checkpoints"][0]["pinned"])
+        b.press("Verify " + name)
+        self.confirm()
+        b.wait_text("intact", "main")
+        self.assertEqual(
+            [v["by"] for v in c.get("/jobs/%d/checkpoints/verify" % job)["verifications"]], ["ann"]
+        )
+        self.assertEqual(b.axe(), [])
+        b.press("Unpin " + name)
+        self.confirm()
+        b.button("Pin " + name)
+        self.assertIn(
+            "belay checkpoint get %d@" % job, b.script("return document.body.textContent")
+        )
+        b.check()
+
+
+if __name__ == "__main__":
+    browser.need()
+    if not console.has_console(BUILD + "/scheduler/belayd"):
+        browser.npm.skip("belayd was built without the web console")
+    unittest.main(verbosity=2)
