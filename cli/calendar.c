@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- *     belay calendar set NAME DAY...|--ics FILE
+ *     belay calendar set CALENDAR DAY...|--ics FILE
  *     belay calendar [list]
- *     belay calendar show NAME
- *     belay calendar remove NAME
+ *     belay calendar show CALENDAR
+ *     belay calendar remove CALENDAR
  *
  * set reads iCalendar files itself (job/ics.h), sends belayd the days, and prints them.
  */
@@ -178,7 +178,7 @@ static int act(const struct calendar_options *o, const struct cli_args *a)
     if (a->n_rest >= 2 && str_eq(action, "set"))
         return set(o, a);
     if (o->ics) {
-        cli_error("--ics is for belay calendar set NAME");
+        cli_error("--ics is for belay calendar set CALENDAR");
         return CLI_USAGE;
     }
     if (str_eq(action, "list") && a->n_rest <= 1)
@@ -187,8 +187,8 @@ static int act(const struct calendar_options *o, const struct cli_args *a)
         return show(a->rest[1], a->json);
     if (a->n_rest == 2 && cli_is_remove(action))
         return remove_it(a->rest[1], a->json);
-    cli_error(
-        "expected belay calendar set NAME DAY..., show|remove NAME, or belay calendar [list]");
+    cli_error("expected belay calendar set CALENDAR DAY..., show|remove CALENDAR, or belay "
+              "calendar [list]");
     return CLI_USAGE;
 }
 
@@ -210,7 +210,8 @@ static const struct poptOption options[] = {
     POPT_TABLEEND,
 };
 
-const struct verb verb_calendar = {"calendar", "[OPTION...] [set|list|show|remove [NAME [DAY...]]]",
+const struct verb verb_calendar = {"calendar",
+    "[OPTION...] [set|list|show|remove [CALENDAR [DAY...]]]",
     "set days on which cron entries do not run, or only run", run, options, false, .lists = true,
     .examples = "belay calendar set holidays 2026-12-25..2026-12-28 2027-01-01\n"
                 "belay calendar set holidays --ics holidays.ics\n"

@@ -69,7 +69,8 @@ static const char *lister_of(const char *takes)
     static const struct {
         const char *word, *command;
     } listers[] = {{"JOB", "belay list -n 1000 -o name"}, {"NODE", "belay nodes -o name"},
-        {"POOL", "belay pools -o name"}, {"RESERVATION", "belay reservation -o name"}};
+        {"POOL", "belay pools -o name"}, {"RESERVATION", "belay reservation -o name"},
+        {"CALENDAR", "belay calendar -o name"}};
     for (size_t i = 0; takes && i < sizeof(listers) / sizeof(listers[0]); i++) {
         const char *at = strstr(takes, listers[i].word);
         if (at && !isupper((unsigned char)at[strlen(listers[i].word)]))
