@@ -2,7 +2,8 @@
  *
  * Days on which far more is spent than usual: what reviews the spending reports its findings again
  * and again, and anew after each start of belayd. Promise: each is notified exactly once, in the
- * commit that records it, whenever belayd is killed.
+ * commit that records it, whenever belayd is killed. After a start belayd remembers the days that
+ * were committed, and no others.
  */
 #include "simtest/world.h"
 
@@ -80,4 +81,16 @@ void anomalies_committed(struct world *w, const struct changes *c)
 {
     for (int k = 0; k < SIM_ANOMALIES; k++)
         check(w, c, k);
+}
+
+void anomalies_up(struct world *w)
+{
+    for (int k = 0; k < SIM_ANOMALIES; k++) {
+        struct wall told = w->anomalies[k], next = {told.ms + DAY_MS};
+        if (told.ms > 0 && !core_anomaly_is_told(w->model, of(k), subjects[k], told))
+            world_fail(w, "it was forgotten that the spending of %s was notified", subjects[k]);
+        if (core_anomaly_is_told(w->model, of(k), subjects[k], next))
+            world_fail(w, "the spending of %s counts as notified on a day that was not committed",
+                subjects[k]);
+    }
 }

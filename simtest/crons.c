@@ -3,6 +3,10 @@
  * A cron entry for every other minute, in a zone with frequent clock changes. Promise: each
  * scheduled time is decided on exactly once, whenever belayd is killed. In one world in three.
  *
+ * The entry names calendars of the configuration: one that has all days of the world, one that has
+ * those before and after it, both, or none. Promise: they leave no time out, whenever belayd is
+ * killed.
+ *
  * In half of these a second entry runs after it. Promise: each time that is settled there while the
  * second one follows it is decided on exactly once by the second, too, which runs only after what
  * has ended as it has to.
@@ -14,6 +18,7 @@
 #include "scheduler/core/queue/crons.h"
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define EVERY 3       /* one world in this many */
 #define STARTED_MAX 8 /* scheduled times before its user removes the entry */
@@ -23,6 +28,10 @@
 #define CHANGES 2000
 
 static const char script[] = "#!/bin/sh\ntrue\n";
+
+/* Days of the world's begin and after it, more than any world has; and those around them. */
+#define DAYS 400
+static const char work_days[] = "workdays", holidays[] = "holidays";
 
 static int load_zone(void *ctx, const char *name, struct time_zone *ret_zone, struct err *e)
 {
@@ -64,6 +73,20 @@ void crons_init(struct world *w)
     w->cron_begin_s = world_stamp(w).wall.ms / 1000;
     w->zone_source = (struct zone_source){.load = load_zone, .ctx = w};
     w->zones.source = &w->zone_source;
+    int32_t today = calendar_day(&zone_utc, world_stamp(w).wall);
+    w->calendar_days[0] = (struct calendar_days){today, today + DAYS};
+    w->calendar_days[1] = (struct calendar_days){today - DAYS, today - 1};
+    w->calendar_days[2] = (struct calendar_days){today + DAYS + 1, today + 2 * DAYS};
+    w->calendars[0] = (struct calendar){.n = 1, .days = w->calendar_days};
+    w->calendars[1] = (struct calendar){.n = 2, .days = w->calendar_days + 1};
+    STR_COPY(w->calendars[0].name, work_days);
+    STR_COPY(w->calendars[1].name, holidays);
+}
+
+const struct calendar *crons_calendars(const struct world *w, size_t *ret_n)
+{
+    *ret_n = SIM_CALENDARS;
+    return w->calendars;
 }
 
 void crons_deinit(struct world *w)
@@ -97,9 +120,10 @@ static void put(struct world *w, const struct cron_row *row)
     tick_post(w->tick, &ev, on_done, NULL);
 }
 
+/* Neither calendar leaves a time out, so the worlds are what they are without. */
 static void add(struct world *w)
 {
-    const struct cron_row row = {.name = "nightly",
+    struct cron_row row = {.name = "nightly",
         .user = "ann",
         .schedule = "*/2 * * * *",
         .zone = ZONE,
@@ -109,6 +133,10 @@ static void add(struct world *w)
         .catch_up = (enum cron_catch_up)(w->seed / 9 % 3),
         .catch_up_max = 3,
         .done_by = cron_alerts_done_by(w)};
+    if (w->seed / EVERY % 2)
+        STR_COPY(row.only_on, work_days);
+    if (w->seed / EVERY % 4 < 2)
+        STR_COPY(row.skip_on, holidays);
     put(w, &row);
 }
 
@@ -220,6 +248,8 @@ static void check_second(struct world *w)
 
 static void check_run(struct world *w, const struct cron_run_row *r)
 {
+    if (strstr(r->text, work_days) || strstr(r->text, holidays))
+        world_fail(w, "a time of the cron entry was left out: %s", r->text);
     if (r->cron == 2) {
         check_second_run(w, r);
         return;

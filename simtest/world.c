@@ -262,6 +262,7 @@ static void start_belayd(struct world *w)
         .retries = o.retries};
     o.tables.budgets = paid_options(w, &o.tables.n_budgets);
     o.tables.digest = digests_options(w);
+    o.tables.calendars = crons_calendars(w, &o.tables.n_calendars);
     o.tables.n_racks = racks_of(w, &o.tables.racks);
     w->tables = (struct settings_tables){
         .to = o.tables, .has_other_budgets = true, .has_other_racks = true};
@@ -282,6 +283,7 @@ static void start_belayd(struct world *w)
     w->up = true;
     w->checked_at = -1;
     digests_up(w);
+    anomalies_up(w);
     w->owed_since_ms = w->base_since_ms = world_now(w);
     post_pools(w);
     provision_start(w->provision);

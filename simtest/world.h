@@ -24,6 +24,7 @@
 #include "base/wire/wire.h"
 #include "cloud/driver.h"
 #include "db/db.h"
+#include "job/calendar.h"
 #include "scheduler/core/lifecycle/digest_options.h"
 #include "scheduler/core/model/settings.h"
 #include "scheduler/core/placement/maintenance.h"
@@ -332,6 +333,9 @@ int crons_read_job(
     const char *job_json, struct job_row *ret_job, struct job_texts *ret_texts, struct err *e);
 void crons_ask(struct world *w); /* call while belayd is up */
 bool crons_done(const struct world *w);
+#define SIM_CALENDARS 2
+/* Borrowed for the world's life. */
+const struct calendar *crons_calendars(const struct world *w, size_t *ret_n);
 void crons_committed(struct world *w, const struct changes *c);
 const struct time_zone *crons_zone(struct world *w);
 struct wall crons_next_time(struct world *w, const struct cron_row *r, struct wall after);
@@ -370,6 +374,7 @@ void digests_check(struct world *w); /* call while belayd is up */
 #define SIM_ANOMALIES 2
 void anomalies_ask(struct world *w); /* call while belayd is up */
 void anomalies_committed(struct world *w, const struct changes *c);
+void anomalies_up(struct world *w); /* call when belayd has loaded its state */
 
 /* ---- paid.c ---- */
 /* the budgets as configured */
@@ -612,6 +617,8 @@ struct world {
     struct sim_digest digests;
     struct wall anomalies[SIM_ANOMALIES]; /* the last day that was notified, as committed */
     int64_t cron_begin_s;
+    struct calendar calendars[SIM_CALENDARS];
+    struct calendar_days calendar_days[3];
     bool cron_seen, cron_removed; /* the entry exists; it was removed */
     struct wall cron_first;       /* its first time */
     int64_t cron_decided;         /* number of its decided times */
