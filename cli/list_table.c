@@ -70,7 +70,10 @@ static void print_cell(struct table *t, const json_t *row, const struct list_col
     int64_t n = cli_int(row, c->key, -1);
     switch (c->kind) {
     case COLUMN_TEXT:
-        table_cell(t, "%s", cli_text(row, c->key));
+        if (c->before && json_is_string(json_object_get(row, c->before)))
+            table_cell(t, "%s: %s", cli_text(row, c->before), cli_text(row, c->key));
+        else
+            table_cell(t, "%s", cli_text(row, c->key));
         return;
     case COLUMN_WORDS:
         cli_words(json_object_get(row, c->key), &words);

@@ -33,6 +33,7 @@ struct list_column {
     bool is_right; /* a text that is aligned as numbers are */
     bool is_extra; /* left out first where the terminal is too narrow */
     bool is_sentence;
+    const char *before; /* of a text: the key of a text that precedes it, with ": "; may be NULL */
 };
 
 /* Prints the rows as a table with these columns (ended by title NULL). */

@@ -40,7 +40,7 @@ const struct list_column node_columns[] = {
     {"UP SINCE", "joined_at", COLUMN_AGO},
     {"RESOURCES", "resources", COLUMN_WORDS, .is_extra = true},
     {"FEATURES", "features", COLUMN_WORDS, .is_extra = true},
-    {"RESERVED", "reservation_text", COLUMN_TEXT, .is_sentence = true},
+    {"RESERVED", "reservation_text", COLUMN_TEXT, .before = "reservation", .is_sentence = true},
     {"DRAINED BECAUSE", "drain_text", COLUMN_TEXT, .is_sentence = true},
     {NULL, NULL, COLUMN_TEXT},
 };

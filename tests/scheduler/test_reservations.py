@@ -81,6 +81,7 @@ class Reservations(unittest.TestCase):
             self.assertEqual(shown["id"], node.number)
             self.assertEqual(shown["reservation"], "disks")
             self.assertRegex(shown["reservation_text"], r" to .* \(UTC\): new disks$")
+            self.assertRegex(d.belay("nodes").stdout, r"disks: .* to .* \(UTC\): new disks ")
             d.kill()
             d.start()
             self.assertEqual(d.call("GET", PATH)[1]["reservations"], [made])
