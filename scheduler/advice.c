@@ -77,7 +77,7 @@ static void advise_on_size(
     json_t *list, const struct model *m, struct db_reader *r, const struct job_row *job)
 {
     struct right_size size;
-    if (job->state != JOB_ENDED && m && right_size_of_job(m, r, job, &size))
+    if (job->state != JOB_ENDED && m && right_size_of_job(m, r, NULL, job, &size))
         json_array_append_new(
             list, json_pack("{s:s,s:o}", "code", "right-size", "text", json_text(size.text)));
 }

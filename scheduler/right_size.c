@@ -6,8 +6,11 @@
 #include "base/minmax.h"
 #include "base/str.h"
 #include "scheduler/core/model/model_access.h"
+#include "scheduler/core/placement/constraints.h"
+#include "scheduler/core/placement/constraints_model.h"
 #include "scheduler/job_loads.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define MINUTES 0
 
@@ -75,6 +78,18 @@ static int read_runs(const struct model *m, struct db_reader *r, struct runs *x,
 
 /* ---- the machines that it may have ---- */
 
+static bool has_advice(const struct constraints *x)
+{
+    return !x || (!x->exclusive && !x->nodes[0]);
+}
+
+/* Machines elsewhere would pay for the transfer of the input, which is not in their price. */
+static bool is_at_input(const struct constraints *x, const struct pool *p)
+{
+    return !x || x->input.bytes == 0 || !x->input.provider[0] ||
+           (str_eq(x->input.provider, p->row.provider) && str_eq(x->input.region, p->row.region));
+}
+
 static bool is_wanted(const struct job_row *job, const struct offer *o)
 {
     if (o->row.rank == OFFER_WITHDRAWN)
@@ -83,20 +98,21 @@ static bool is_wanted(const struct job_row *job, const struct offer *o)
            (o->row.market == MARKET_SPOT) == (job->spec.market == WISH_SPOT);
 }
 
-/* Of each type the cheapest offer. Free *ret_types. */
+/* Those of all offers that suit. Free *ret_types. */
 static size_t find_types(
-    const struct model *m, const struct job_row *job, struct right_size_type **ret_types)
+    const struct model *m, const struct job *job, struct right_size_type **ret_types)
 {
+    const struct constraints *x = job->shape->constraints;
     size_t n = 0, cap = 0;
     *ret_types = NULL;
     LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
-        if (!p->row.elastic || p->row.required_labels[0] ||
-            !job_pools_allow(job->spec.pool, p->row.name))
+        if (!p->row.elastic || p->row.required_labels[0] || !is_at_input(x, p) ||
+            !job_pools_allow(job->row.spec.pool, p->row.name))
             continue;
         LIST_FOREACH (&p->offers, lo) {
             const struct offer *o = LIST_ENTRY(lo, struct offer, in_pool);
-            if (!is_wanted(job, o))
+            if (!is_wanted(&job->row, o) || !offer_suits(o, job->shape))
                 continue;
             if (n == cap) {
                 cap = cap ? 2 * cap : 64;
@@ -114,27 +130,74 @@ static size_t find_types(
     return n;
 }
 
-bool right_size_of_job(const struct model *m, struct db_reader *r, const struct job_row *job,
-    struct right_size *ret_size)
+/* ---- many jobs ---- */
+
+struct used_runs {
+    struct right_size_run runs[RIGHT_SIZE_RUNS];
+    size_t n;
+};
+
+void right_size_cache_deinit(struct right_size_cache *c)
 {
+    const char *key;
+    void *used;
+    for (size_t pos = 0; (used = smap_next(&c->names, &pos, &key)) != NULL;)
+        free(used);
+    smap_deinit(&c->names);
+}
+
+static struct used_runs read_used(
+    const struct model *m, struct db_reader *r, const struct job_row *job)
+{
+    struct used_runs used = {0};
+    struct runs *x = mem_alloc(sizeof(*x));
+    struct err e;
+    *x = (struct runs){.of = *job};
+    if (read_runs(m, r, x, &e) != 0) {
+        log_warn(
+            "what earlier runs of a job used cannot be read", log_i("job", job->id), log_err(&e));
+    } else {
+        memcpy(used.runs, x->runs, sizeof(used.runs));
+        used.n = x->n;
+    }
+    free(x);
+    return used;
+}
+
+/* Names have no line breaks. */
+static struct used_runs used_by(const struct model *m, struct db_reader *r,
+    struct right_size_cache *cache, const struct job_row *job)
+{
+    if (!cache)
+        return read_used(m, r, job);
+    char *key =
+        mem_printf("%s\n%s\n%lld", job->user, job->spec.name, (long long)job->spec.need.gpus);
+    struct used_runs *used = smap_get(&cache->names, key);
+    if (!used) {
+        struct used_runs read = read_used(m, r, job);
+        used = mem_dup(&read, sizeof(read));
+        smap_put(&cache->names, key, used);
+    }
+    free(key);
+    return *used;
+}
+
+bool right_size_of_job(const struct model *m, struct db_reader *r, struct right_size_cache *cache,
+    const struct job_row *job, struct right_size *ret_size)
+{
+    const struct job *live = model_job(m, job->id);
     const struct right_size_type ask = {.cpus = job->spec.need.cpus,
         .memory_mib = job->spec.need.memory_mib,
         .gpus = job->spec.need.gpus,
         .gpu_model = ""};
     struct right_size_type *types;
-    struct err e;
-    if (job->constraints != CONSTRAINTS_NONE || !job->spec.name[0])
+    if (!live || !job->spec.name[0] || !has_advice(live->shape->constraints))
         return false;
-    size_t n = find_types(m, job, &types);
-    struct runs *x = mem_alloc(sizeof(*x));
-    x->of = *job;
-    bool found = false;
-    if (n > 1 && read_runs(m, r, x, &e) != 0)
-        log_warn(
-            "what earlier runs of a job used cannot be read", log_i("job", job->id), log_err(&e));
-    else if (n > 1)
-        found = right_size(&ask, x->runs, x->n, types, n, ret_size);
-    free(x);
+    size_t n = find_types(m, live, &types);
+    struct used_runs used = {0};
+    if (n > 1)
+        used = used_by(m, r, cache, job);
+    bool found = n > 1 && right_size(&ask, used.runs, used.n, types, n, ret_size);
     free(types);
     return found;
 }

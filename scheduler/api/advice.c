@@ -25,6 +25,7 @@ struct advice_query {
     const struct caller *viewer; /* only jobs that they may read */
     const char *user;            /* only jobs of this user; NULL = all */
     json_t *items;
+    struct right_size_cache sizes;
 };
 
 /* ---- one job ---- */
@@ -110,10 +111,10 @@ static size_t add_no_progress(const struct job_row *r, int64_t uusd_h, struct ad
 
 /* The saving is not waste: the machine may serve others. */
 static size_t add_right_size(
-    const struct advice_query *x, const struct job_row *r, struct advice *out, size_t n)
+    struct advice_query *x, const struct job_row *r, struct advice *out, size_t n)
 {
     struct right_size size;
-    if (!right_size_of_job(tick_model(x->api->o.tick), x->api->o.reader, r, &size))
+    if (!right_size_of_job(tick_model(x->api->o.tick), x->api->o.reader, &x->sizes, r, &size))
         return n;
     struct advice *a = &out[n];
     *a = (struct advice){.code = ADVICE_RIGHT_SIZE};
@@ -221,11 +222,12 @@ static void advise_on_node(struct advice_query *x, const struct node *n)
 
 /* ---- all of them ---- */
 
-/* The running jobs with a number above `after`, in ascending order. */
+/* The first `limit` running jobs with a number above `after`, in ascending order, and one more if
+ * there are more. */
 struct page {
-    const struct job **jobs;
-    size_t n;
-    int64_t after;
+    const struct job **jobs; /* 2 * (limit + 1) places */
+    size_t n, limit;
+    int64_t after, last; /* none beyond `last` is among the first */
 };
 
 static int by_number(const void *a, const void *b)
@@ -240,32 +242,43 @@ static bool may_read(const struct advice_query *x, const struct job *j)
     return access_may(x->viewer, RIGHT_READ_JOB, &object);
 }
 
+static void keep_first(struct page *p)
+{
+    if (p->n > 1)
+        qsort(p->jobs, p->n, sizeof(*p->jobs), by_number);
+    if (p->n <= p->limit)
+        return;
+    p->n = p->limit + 1;
+    p->last = p->jobs[p->limit]->row.id;
+}
+
+/* Without a sort of all running jobs, of which there may be 100,000. */
 static void find_jobs(const struct advice_query *x, struct page *p)
 {
-    size_t cap = 0;
+    p->last = INT64_MAX;
+    p->jobs = mem_array(2 * (p->limit + 1), sizeof(*p->jobs));
     LIST_FOREACH (model_nodes(tick_model(x->api->o.tick)), l)
         LIST_FOREACH (&LIST_ENTRY(l, struct node, in_all)->attempts, la) {
             const struct attempt *a = LIST_ENTRY(la, struct attempt, on_node);
-            if (a->row.rank != 0 || a->row.state != ATTEMPT_RUNNING || a->job->row.id <= p->after ||
-                (x->user && !str_eq(x->user, a->job->row.user)) || !may_read(x, a->job))
+            int64_t id = a->job->row.id;
+            if (a->row.rank != 0 || a->row.state != ATTEMPT_RUNNING || id <= p->after ||
+                id > p->last || (x->user && !str_eq(x->user, a->job->row.user)) ||
+                !may_read(x, a->job))
                 continue;
-            if (p->n == cap) {
-                cap = cap ? 2 * cap : 64;
-                p->jobs = mem_resize(p->jobs, cap, sizeof(*p->jobs));
-            }
             p->jobs[p->n++] = a->job;
+            if (p->n == 2 * (p->limit + 1))
+                keep_first(p);
         }
-    if (p->n > 1)
-        qsort(p->jobs, p->n, sizeof(*p->jobs), by_number);
+    keep_first(p);
 }
 
 /* Examines jobs of the page until PAGE_MS have passed, at least one. Returns their number. */
-static size_t advise_on_jobs(struct advice_query *x, const struct page *p, int64_t limit)
+static size_t advise_on_jobs(struct advice_query *x, const struct page *p)
 {
     const struct clock *clock = x->api->o.timers->clock;
     int64_t end_ms = clock_mono(clock).ms + PAGE_MS;
     size_t n = 0;
-    while (n < p->n && n < (size_t)limit && (n == 0 || clock_mono(clock).ms < end_ms))
+    while (n < p->n && n < p->limit && (n == 0 || clock_mono(clock).ms < end_ms))
         advise_on_job(x, p->jobs[n++]);
     return n;
 }
@@ -282,8 +295,9 @@ void api_advice(struct request *q)
         !api_query_i64(q, "limit", 1, PAGE_JOBS_MAX, PAGE_JOBS_MAX, &limit))
         return;
     x.items = json_array();
+    p.limit = (size_t)limit;
     find_jobs(&x, &p);
-    size_t n = advise_on_jobs(&x, &p, limit);
+    size_t n = advise_on_jobs(&x, &p);
     if (!x.user && p.after == 0)
         LIST_FOREACH (model_nodes(tick_model(q->api->o.tick)), l)
             advise_on_node(&x, LIST_ENTRY(l, struct node, in_all));
@@ -292,6 +306,7 @@ void api_advice(struct request *q)
             "looked_at", (json_int_t)n, "next",
             api_json_opt(n < p.n ? p.jobs[n - 1]->row.id : CORE_ID_NONE, CORE_ID_NONE)));
     free(p.jobs);
+    right_size_cache_deinit(&x.sizes);
 }
 
 /* ---- reclaiming ---- */

@@ -136,7 +136,16 @@ class RightSize(unittest.TestCase):
             done = d.belay("submit", "train.sh")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("warning: the last 3 runs of this name", done.stderr)
-            for other in ({"name": "other"}, {"memory_mib": 11264, "cpus": 2}):
+            demands = {"constraint": "spot|on-demand", "exclude": "n9"}
+            job = d.submit(**{**self.SPEC, **demands})
+            why = d.call("GET", "/api/v1/jobs/%d/why" % job)[1]
+            self.assertEqual([w["text"] for w in why["warnings"]], [warnings[0]["text"]])
+            for other in (
+                {"name": "other"},
+                {"memory_mib": 11264, "cpus": 2},
+                {"constraint": "c6i.4xlarge"},
+                {"exclusive": True},
+            ):
                 job = d.submit(**{**self.SPEC, **other})
                 why = d.call("GET", "/api/v1/jobs/%d/why" % job)[1]
                 self.assertEqual(why["warnings"], [], other)
