@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Ansi } from "../../../web/src/ansi.js";
 import { withStored } from "../../../web/src/checkpoints.js";
+import { gangOf } from "../../../web/src/gang.js";
 import { fieldsOf, hasDirectives, specOf } from "../../../web/src/spec.js";
 import { ticks, timeline } from "../../../web/src/timeline.js";
 import { parseDuration, parseMebibytes, writeDuration } from "../../../web/src/units.js";
@@ -312,4 +313,30 @@ test("a checkpoint is shown with what the store has of it", () => {
         withStored(reported, undefined).map((c) => c.stored),
         [undefined, undefined, undefined],
     );
+});
+
+test("a gang's rank is behind when all others wait and it does not", () => {
+    const attempts = [
+        { attempt: 1, rank: 0, node: 1 },
+        { attempt: 2, rank: 1, node: 3 },
+        { attempt: 2, rank: 0, node: 2 },
+        { attempt: 2, rank: 2, node: 4 },
+    ];
+    const loads = (...waited) =>
+        waited.map((waited_ms, rank) => ({ rank, node: rank + 2, ms: 1000, waited_ms }));
+    const { rows, behind } = gangOf(attempts, loads(400, 20, 360));
+    assert.deepEqual(
+        rows.map((r) => [r.rank, r.node, r.load.waited_ms]),
+        [
+            [0, 2, 400],
+            [1, 3, 20],
+            [2, 4, 360],
+        ],
+    );
+    assert.deepEqual(behind, { rank: 1, part: 0.38 });
+    assert.equal(gangOf(attempts, loads(400, 380, 360)).behind, null);
+    assert.equal(gangOf(attempts, loads(0, 0, 0)).behind, null, "none reports its waiting");
+    const old = loads(400, 20, 360).map((l) => ({ ...l, node: 9 }));
+    assert.equal(gangOf(attempts, old).behind, null, "loads are of an earlier attempt");
+    assert.deepEqual(gangOf([], []), { rows: [], behind: null });
 });

@@ -10,6 +10,7 @@ import { Gantt } from "../parts/gantt.js";
 import { JobActions } from "../parts/job_actions.js";
 import { JobCheckpoints } from "../parts/job_checkpoints.js";
 import { JobCost, costOf } from "../parts/job_cost.js";
+import { JobGang } from "../parts/job_gang.js";
 import { JobLoad } from "../parts/job_load.js";
 import { JobProgress } from "../parts/job_progress.js";
 import { JobTasks } from "../parts/job_tasks.js";
@@ -62,6 +63,7 @@ function JobPage({ d, changed }) {
         <${Figures} d=${d} />
         ${job.state === "pending" && html`<${JobWhy} job=${job} changed=${changed} />`}
         ${d.array && html`<${JobTasks} job=${job} array=${d.array} />`}
+        ${job.ranks > 1 && d.attempts.length > 0 && html`<${JobGang} d=${d} />`}
         ${d.attempts.length > 0 && html`<${Attempts} d=${d} events=${events} />`}
         ${d.job.progress_total > 0 && html`<${JobProgress} d=${d} />`}
         ${

@@ -2,24 +2,11 @@
 // What a job uses of its processors, memory and GPUs over its time, and what slows it down.
 import { useData } from "../data.js";
 import { html, useMemo, useState } from "../dom.js";
-import { NONE, bytes, percent } from "../format.js";
+import { NONE, bytes } from "../format.js";
 import { Card } from "./card.js";
 import { Chart } from "./chart.js";
+import { RankChoice } from "./rank_choice.js";
 import { Loaded } from "./states.js";
-import { Table } from "./table.js";
-
-const rankColumns = [
-    { name: "Rank", cell: (r) => r.rank },
-    { name: "CPUs used", cell: (r) => (r.ms ? (r.cpu_ms / r.ms).toFixed(2) : ""), number: true },
-    { name: "Memory", cell: (r) => bytes(r.memory_bytes), number: true },
-    { name: "Read", cell: (r) => bytes(r.read_bytes), number: true },
-    { name: "Written", cell: (r) => bytes(r.write_bytes), number: true },
-    {
-        name: "Waited for disks",
-        cell: (r) => (r.ms ? percent(r.blocked_ms / r.ms) : ""),
-        number: true,
-    },
-];
 
 /** The columns of an API's series as those of a chart; moments without a measurement are gaps. */
 function chartOf(load, spanMs, names) {
@@ -84,13 +71,7 @@ function OverTime({ job }) {
     const [rank, setRank] = useState(0);
     const load = useData("/api/v1/jobs/" + job.id + "/load?rank=" + rank, { on: ["summary"] });
     return html`${
-        job.ranks > 1 &&
-        html`<label>Rank <select onChange=${(e) => setRank(Number(e.target.value))}>
-            ${Array.from(
-                { length: job.ranks },
-                (_, i) => html`<option value=${i}
-                    selected=${i === rank}>${i}</option>`,
-            )}</select></label>`
+        job.ranks > 1 && html`<${RankChoice} ranks=${job.ranks} rank=${rank} choose=${setRank} />`
     }
         <${Loaded} of=${load}>${(d) =>
             d.at_ms.length === 0
@@ -115,14 +96,10 @@ export function JobLoad({ job }) {
     const load = useData(job.hidden ? null : "/api/v1/jobs/" + job.id + "/diagnose");
     if (job.hidden) return null;
     return html`<${Card} title="What it uses">
-        <${Loaded} of=${load}>${(d) => html`${d.findings.map(
-            (f) => html`<div class="notice notice-warn" key=${f.code + f.rank + f.gpu}>
+        <${Loaded} of=${load}>${(d) =>
+            html`${d.findings.map(
+                (f) => html`<div class="notice notice-warn" key=${f.code + f.rank + f.gpu}>
             <p>${f.text}</p><ul>${f.remedies.map((r) => html`<li>${r}</li>`)}</ul></div>`,
-        )}
-            ${
-                job.ranks > 1 &&
-                html`<${Table} caption="Use by rank" columns=${rankColumns}
-                rows=${d.ranks} rowKey=${(r) => r.rank} />`
-            }`}</${Loaded}>
+            )}`}</${Loaded}>
         <${OverTime} job=${job} /></${Card}>`;
 }

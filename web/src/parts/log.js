@@ -6,6 +6,7 @@ import { getBytes, withQuery } from "../api.js";
 import { classes, html, useEffect, useMemo, useRef, useState } from "../dom.js";
 import { bytes, count } from "../format.js";
 import { followLog, useStreamState } from "../stream.js";
+import { RankChoice } from "./rank_choice.js";
 import { Failure, Loading } from "./states.js";
 
 const PIECE = 65536; // bytes at a time
@@ -61,15 +62,7 @@ export function Log({ job, ranks }) {
                     <button type="submit">Next</button>`
                 }
             </form>
-            ${
-                ranks > 1 &&
-                html`<label>Rank <select onChange=${(e) => setRank(Number(e.target.value))}>
-                ${Array.from(
-                    { length: ranks },
-                    (_, i) => html`<option value=${i}
-                        selected=${i === rank}>${i}</option>`,
-                )}</select></label>`
-            }
+            ${ranks > 1 && html`<${RankChoice} ranks=${ranks} rank=${rank} choose=${setRank} />`}
             <label><input type="checkbox" checked=${follow}
                 onChange=${(e) => setFollow(e.target.checked)} /> follow</label>
             <a class="button" href=${withQuery("/api/v1/jobs/" + job.id + "/logs", {
