@@ -81,6 +81,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/calendars/remove", NEED_USER, api_calendars_remove, RIGHT_OPERATE},
     {"GET", "/api/v1/nodes", NEED_USER, api_nodes_list, RIGHT_READ},
     {"GET", "/api/v1/shares", NEED_USER, api_shares_list, RIGHT_READ},
+    {"GET", "/api/v1/users", NEED_USER, api_users_list, RIGHT_READ},
     {"GET", "/api/v1/quotas", NEED_USER, api_quotas_list, RIGHT_READ},
     {"GET", "/api/v1/budgets", NEED_USER, api_budgets_list, RIGHT_READ},
     {"GET", "/api/v1/digest", NEED_USER, api_digest_show, RIGHT_READ_JOB},

@@ -313,6 +313,7 @@ int api_check_secrets(const struct api *a, const struct jobspec *s, struct err *
 int api_check_method(const struct api *a, const struct job_row *r, struct err *e);
 
 /* the routes */
+void api_users_list(struct request *q);
 void api_checkpoints_list(struct request *q); /* api/checkpoints.c */
 void api_checkpoints_pin(struct request *q);
 void api_checkpoints_unpin(struct request *q);

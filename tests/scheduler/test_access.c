@@ -62,6 +62,7 @@ static const struct {
     {"POST", "/api/v1/calendars/remove", "oa", "p"},
     {"GET", "/api/v1/nodes", "vmloa", "rcpk"},
     {"GET", "/api/v1/shares", "vmloa", "rcpk"},
+    {"GET", "/api/v1/users", "vmloa", "rcpk"},
     {"GET", "/api/v1/quotas", "vmloa", "rcpk"},
     {"GET", "/api/v1/budgets", "vmloa", "rcpk"},
     {"GET", "/api/v1/digest", "vmloa", "rcpk"},

@@ -60,6 +60,34 @@ class Actions(unittest.TestCase):
         )
         b.check()
 
+    def test_users_and_roles_by_role(self):
+        b = self.b
+        rows = "[...document.querySelectorAll('main tbody tr')].map((r) => r.innerText)"
+        for user, sees in (("ada", True), ("ann", False)):
+            self.sign_in(user)
+            console.show(b, "/console/users")
+            found = b.wait(rows + ".length > 6 && " + rows, "the users")
+            with self.subTest(user=user):
+                self.assertEqual(any("operator" in row for row in found), sees, found)
+            lea = next(row for row in found if row.startswith("lea"))
+            self.assertIn("vision (lead)", lea)
+        b.check()
+
+    def test_ranks_of_a_gang(self):
+        c, b = self.cluster, self.b
+        job = c.job_as("cho", "two", script="#!/bin/sh\nexec sleep 1000\n", nodes=2, exclusive=True)
+        c.wait_event(job, "started")
+        self.sign_in("cho")
+        console.show(b, "/console/jobs/%d" % job)
+        b.wait_text("2 of 2", "[aria-label=Gang]")
+        nodes = b.script(
+            "return [...document.querySelectorAll('[aria-label=Gang] tbody a')].map((a) =>"
+            " Number(a.innerText))"
+        )
+        self.assertEqual(nodes, [a["node"] for a in c.show(job)["attempts"]])
+        b.check()
+        c.post_as("cho", "/jobs/%d/cancel" % job)
+
 
 if __name__ == "__main__":
     browser.need()

@@ -4,8 +4,47 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 globalThis.addEventListener = () => {}; // router.js listens to its window
+const { people } = await import("../../../web/src/people.js");
 const { match } = await import("../../../web/src/router.js");
 const { visibleRows } = await import("../../../web/src/parts/table.js");
+
+test("a user has one row with all teams, jobs and spending", () => {
+    const share = (team, user, more) => ({
+        team,
+        user,
+        running: 1,
+        pending: 2,
+        cpus: 4,
+        cpu_hours: 1,
+        team_cpu_hours: 4,
+        ...more,
+    });
+    const rows = people(
+        [
+            { user: "ben", role: null, teams: ["red"], leads: ["red"] },
+            { user: "ann", role: "admin", teams: [], leads: [] },
+        ],
+        [share("red", "ben"), share("blue", "ben", { team_cpu_hours: 0 })],
+        [
+            { keys: ["ben"], uusd: 5 },
+            { keys: ["zoe"], uusd: 7 },
+            { keys: [""], uusd: 1 }, // nobody's: idle machines
+        ],
+    );
+    assert.deepEqual(
+        rows.map((r) => [r.user, r.role, r.teams, r.running, r.pending, r.cpus, r.uusd]),
+        [
+            ["ann", "admin", [], 0, 0, 0, 0],
+            ["ben", null, ["red", "blue"], 2, 4, 8, 5],
+            ["zoe", null, [], 0, 0, 0, 7],
+        ],
+    );
+    assert.deepEqual(
+        rows[1].shares.map((s) => s.part),
+        [0.25, null],
+    );
+    assert.equal(people([{ user: "ann" }])[0].uusd, null, "costs are not read yet");
+});
 
 test("a path matches a pattern of as many parts", () => {
     assert.deepEqual(match("/console/jobs/:ref", "/console/jobs/42_7"), { ref: "42_7" });

@@ -29,6 +29,7 @@ import { Secrets } from "./secrets.js";
 import { Shares } from "./shares.js";
 import { Submit } from "./submit.js";
 import { Tokens } from "./tokens.js";
+import { Users } from "./users.js";
 
 /* role: the least that sees it in the menu; belayd decides what anybody may read */
 export const pages = [
@@ -122,6 +123,7 @@ export const pages = [
         title: () => "Teams and shares",
         page: Shares,
     },
+    { path: "/console/users", nav: "Users", group: "Plan", title: () => "Users", page: Users },
     {
         path: "/console/audit-log",
         nav: "Audit log",
