@@ -174,7 +174,7 @@ const struct verb verb_admin = {"admin",
     "log-level LEVEL | doctor",
     "back up belayd's state, verify and restore a backup; read and verify the audit log; have "
     "belayd read its configuration again; show what old jobs use; look for faults",
-    run, options, false,
+    run, options, false, .folds = true,
     .examples = "belay admin backup /backup\n"
                 "belay admin verify /backup/belay-20261127T230000Z.tar\n"
                 "belay admin restore --state /var/lib/belay /backup/belay-20261127T230000Z.tar\n"
