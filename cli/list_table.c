@@ -63,6 +63,14 @@ static void print_progress(struct table *t, const json_t *job)
         table_cell(t, "-");
 }
 
+static void print_int(struct table *t, int64_t n)
+{
+    if (n >= 0)
+        table_cell(t, "%lld", (long long)n);
+    else
+        table_cell(t, "-");
+}
+
 static void print_cell(struct table *t, const json_t *row, const struct list_column *c)
 {
     char text[64];
@@ -112,10 +120,7 @@ static void print_cell(struct table *t, const json_t *row, const struct list_col
         table_cell(t, "%s", cli_when(row, c->key, text));
         return;
     case COLUMN_INT:
-        if (n >= 0)
-            table_cell(t, "%lld", (long long)n);
-        else
-            table_cell(t, "-");
+        print_int(t, n);
         return;
     case COLUMN_USD:
     case COLUMN_USD_H:

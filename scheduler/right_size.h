@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reads what the last runs of a job's name used, and judges whether they would fit a cheaper
- * machine of the pools that the job may use (telemetry/right_size.h). The machine has to satisfy the
- * job's further demands too (constraints.h), and to be where its input is. There is no advice for
- * jobs that name their nodes, for which none is launched, and for those with exclusive nodes, which
- * use more than they request.
+ * machine of the pools that the job may use (telemetry/right_size.h). The machine has to satisfy
+ * the job's further demands too (constraints.h), and to be where its input is. There is no advice
+ * for jobs that name their nodes, for which none is launched, and for those with exclusive nodes,
+ * which use more than they request.
  */
 #ifndef BELAY_SCHEDULER_RIGHT_SIZE_H
 #define BELAY_SCHEDULER_RIGHT_SIZE_H

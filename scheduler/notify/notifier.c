@@ -555,8 +555,8 @@ static int start_of_spending(struct delivery *l, const struct notify_facts *f, s
 
 /* ---- morning digests ---- */
 
-/* To an address of the configuration ("mail:N"), or the address or URL of the user who subscribed. A
- * subscription that has ended, and an address that is configured no more, count as notified. */
+/* To an address of the configuration ("mail:N"), or the address or URL of the user who subscribed.
+ * A subscription that has ended, and an address that is configured no more, count as notified. */
 static int send_digest(struct delivery *l, const struct notify_facts *f, struct err *e)
 {
     const struct notifier_options *o = &l->notifier->o;

@@ -18,7 +18,8 @@
  * jobspec_parse to refuse. */
 int notify_seal_spec(const struct sealer *s, const char *user, json_t *spec, struct err *e);
 
-/* Checks the URL (notify_check_url) and seals it. *ret_sealed is owned by the caller. ERR_INVALID. */
+/* Checks the URL (notify_check_url) and seals it. *ret_sealed is owned by the caller.
+ * ERR_INVALID. */
 int notify_seal_url(
     const struct sealer *s, const char *user, const char *url, char **ret_sealed, struct err *e);
 

@@ -4,7 +4,8 @@
  * in a commit, beside everything else. A restart continues, because each row says which key it has.
  *
  * Environments of jobs and URLs of notifications are not sealed again: they are rows of jobs, which
- * are written once, and of digests, which their users set again. They need the earlier key as long as anybody needs them.
+ * are written once, and of digests, which their users set again. They need the earlier key as long
+ * as anybody needs them.
  */
 #ifndef BELAY_SCHEDULER_SECRETS_RESEAL_H
 #define BELAY_SCHEDULER_SECRETS_RESEAL_H
