@@ -65,10 +65,19 @@ static bool is_live_only(const struct job_filter *f)
            (f->states & ~JOBS_LIVE) == 0;
 }
 
+/* True for filters that the index of live attempts answers: jobs in these states have one, and in a
+ * long queue they are few and far from the newest. */
+static bool attempts_are_base(const struct job_filter *f)
+{
+    const uint32_t begun = 1u << JOB_RUNNING | 1u << JOB_CANCELLING;
+    return is_live_only(f) && (f->states & ~begun) == 0 && f->array == 0 && f->node == 0;
+}
+
 /* True for filters that the index by user answers. */
 static bool user_is_base(const struct job_filter *f)
 {
-    return f->users.n == 1 && f->array == 0 && f->node == 0 && f->sort != JOBS_BY_END;
+    return f->users.n == 1 && f->array == 0 && f->node == 0 && f->sort != JOBS_BY_END &&
+           !attempts_are_base(f);
 }
 
 /* The + makes SQLite look at the attempts that have not ended, not at all that were on the node. */
@@ -92,6 +101,8 @@ static void add_base(struct conditions *c, const struct job_filter *f)
         buf_adds(begin_condition(c), "state = 'ended'");
         if (f->since_ms > 0)
             buf_printf(begin_condition(c), "ended_at >= ?%d", number(c, f->since_ms));
+    } else if (attempts_are_base(f)) {
+        buf_adds(begin_condition(c), "id IN (SELECT job FROM attempts WHERE state <> 'ended')");
     } else if (is_live_only(f)) {
         buf_printf(begin_condition(c), "%sstate <> 'ended'", f->node > 0 ? "+" : "");
     }

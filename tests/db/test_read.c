@@ -368,6 +368,38 @@ static void a_page_looks_at_no_more_than_so_many(void **state)
     }
 }
 
+/* However many newer jobs wait. */
+static void running_jobs_are_on_the_first_page(void **state)
+{
+    (void)state;
+    enum { N = JOBS_EXAMINED_MAX * 2 };
+    struct db_batch b = {0};
+    struct collected s;
+    int64_t next = -1;
+    for (int64_t id = 1; id <= N; id++) {
+        bool runs = id == 3 || id == 5 || id == 6 || id == N - 1;
+        struct job_row row = {.id = id, .state = runs ? JOB_RUNNING : JOB_PENDING};
+        struct attempt_row attempt = {.job = id, .attempt = 1, .node = 1};
+        STR_COPY(row.user, id == 5 ? "bob" : "ada");
+        row.state = id == 6 ? JOB_CANCELLING : row.state;
+        batch_add(&b, TABLE_JOBS, &row);
+        if (runs)
+            batch_add(&b, TABLE_ATTEMPTS, &attempt);
+    }
+    util_commit(d, &b);
+    assert_ids(SEEN_JOBS(.limit = 9, .states = 1u << JOB_RUNNING), 3, N - 1, 5, 3);
+    assert_ids(SEEN_JOBS(.limit = 9, .states = 1u << JOB_RUNNING | 1u << JOB_CANCELLING), 4, N - 1,
+        6, 5, 3);
+    assert_ids(SEEN_JOBS(.limit = 2, .states = 1u << JOB_RUNNING, .before = N - 1), 2, 5, 3);
+    assert_ids(SEEN_JOBS(.limit = 9, .states = 1u << JOB_RUNNING, .users = {{"bob"}, 1}), 1, 5);
+    assert_ids(
+        SEEN_JOBS(.limit = 9, .states = 1u << JOB_RUNNING, .sort = JOBS_OLDEST), 3, 3, 5, N - 1);
+    struct job_filter f = {.limit = 9, .states = 1u << JOB_RUNNING};
+    s = (struct collected){0};
+    assert_int_equal(db_read_jobs(r, &f, collect_job, &s, &next, &e), 0);
+    assert_int_equal(next, 0);
+}
+
 static void a_limit_that_cannot_be_is_refused(void **state)
 {
     (void)state;
@@ -832,6 +864,7 @@ int main(void)
         TEST(restarts_have_the_times_of_their_machines),
         TEST(a_list_is_sorted_and_continues_after_a_job),
         TEST(a_page_looks_at_no_more_than_so_many),
+        TEST(running_jobs_are_on_the_first_page),
         TEST(a_limit_that_cannot_be_is_refused),
         TEST(a_list_tells_the_pool_of_each_newest_attempt),
         TEST(a_callback_can_end_the_walk_well_or_with_an_error),
