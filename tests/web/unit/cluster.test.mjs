@@ -13,6 +13,7 @@ const { filtered } = await import("../../../web/src/pages/nodes.js");
 const { drawOf, powerText, tileState } = await import("../../../web/src/parts/rack.js");
 const { baseLoadText } = await import("../../../web/src/parts/pool.js");
 const { joined } = await import("../../../web/src/pages/events.js");
+const { restOf } = await import("../../../web/src/pages/jobs.js");
 const { reservationOf } = await import("../../../web/src/parts/reservation_form.js");
 const { busiest, outcomeSeries, priceSeries } = await import(
     "../../../web/src/parts/offer_series.js"
@@ -188,4 +189,24 @@ test("machines are counted by the hour, or by the day of a long period", () => {
         ).map((o) => o.id),
         [2],
     );
+});
+
+test("what was read of the list of jobs stays when its first page is read again", () => {
+    const jobs = (first, last) =>
+        Array.from({ length: first - last + 1 }, (_, i) => ({ id: first - i }));
+    const path = "/api/v1/jobs?state=all";
+    const page = (first, next) => ({ jobs: jobs(first, first - 199), next });
+    assert.deepEqual(restOf(jobs(900, 501), page(905, 706), path), jobs(705, 501));
+    assert.equal(restOf(jobs(500, 301), page(905, 706), path), null); // between: not known
+    assert.deepEqual(restOf(jobs(900, 701), { jobs: jobs(3, 1), next: null }, path), []);
+    // few of many match: the page ends where belayd stopped to look, and may have none
+    const few = [{ id: 9000 }, { id: 6000 }, { id: 20 }];
+    assert.deepEqual(restOf(few, { jobs: [], next: 5001 }, path), [{ id: 20 }]);
+    assert.deepEqual(restOf(few, { jobs: [{ id: 9000 }], next: 5001 }, path), [{ id: 20 }]);
+    assert.deepEqual(restOf([], { jobs: [], next: 5001 }, path), []);
+    const oldest = path + "&sort=oldest";
+    assert.deepEqual(restOf([{ id: 20 }, { id: 9000 }], { jobs: [], next: 5000 }, oldest), [
+        { id: 9000 },
+    ]);
+    assert.deepEqual(restOf(few, { jobs: [], next: 5001 }, path + "&sort=ended"), few);
 });

@@ -75,6 +75,7 @@ export function Jobs({ query }) {
         sort: query.get("sort"),
     };
     const list = useJobs(withQuery("/api/v1/jobs", { ...filter, limit: PAGE, why: 1 }));
+    const isSearching = !list.jobs || (list.jobs.length === 0 && list.next);
     return html`<${PageHead} title="Jobs"
             note=${
                 list.jobs &&
@@ -87,10 +88,11 @@ export function Jobs({ query }) {
             }</${PageHead}>
         <${Filters} filter=${filter} />
         ${list.error && html`<${Failure} error=${list.error} retry=${list.reload} />`}
-        ${!list.jobs && !list.error && html`<${Loading} lines=${8} />`}
+        ${isSearching && !list.error && html`<${Loading} lines=${8} />`}
         ${
             list.jobs &&
             list.jobs.length === 0 &&
+            !isSearching &&
             html`<${Empty} title="No job is like that">
             ${
                 filter.state === "active"
@@ -161,17 +163,18 @@ class JobList {
     refresh() {
         this.again = this.busy;
         this.read(this.path, (page) => {
-            const isFirst = this.jobs === null || this.jobs.length <= PAGE;
-            this.next = isFirst ? page.next : this.next;
-            this.jobs = joined(this.jobs || [], page, false);
+            const rest = this.jobs && restOf(this.jobs, page, this.path);
+            this.jobs = rest ? [...page.jobs, ...rest] : page.jobs;
+            if (!rest || !page.next) this.next = page.next;
         });
     }
 
     more() {
         if (!this.next) return;
         this.read(this.path + "&before=" + this.next, (page) => {
+            const fresh = new Set(page.jobs.map((j) => j.id));
             this.next = page.next;
-            this.jobs = joined(this.jobs, page, true);
+            this.jobs = [...this.jobs.filter((j) => !fresh.has(j.id)), ...page.jobs];
         });
     }
 
@@ -188,19 +191,25 @@ class JobList {
         if (this.closed) return;
         this.changed();
         if (this.again) this.refresh();
+        // belayd reads some thousand jobs for one page, of which few may match
+        else if (!this.error && this.jobs.length < PAGE) this.more();
     }
 }
 
-/** The first page is read anew in front of the further ones, which keep what is not on it. */
-export function joined(old, page, isNext) {
+/** What stays of the old jobs below the first page, which was read anew; null if it is not known
+ * what is between them. */
+export function restOf(old, page, path) {
+    if (!page.next) return [];
     const fresh = new Set(page.jobs.map((j) => j.id));
-    if (isNext) return [...old.filter((j) => !fresh.has(j.id)), ...page.jobs];
-    if (!page.next) return page.jobs;
-    const last = page.jobs[page.jobs.length - 1].id;
-    const at = old.findIndex((j) => j.id === last);
-    return at < 0
-        ? page.jobs
-        : [...page.jobs, ...old.slice(at + 1).filter((j) => !fresh.has(j.id))];
+    const rest = (jobs) => jobs.filter((j) => !fresh.has(j.id));
+    if (page.jobs.length < PAGE) {
+        // belayd has stopped to look at the job `next`
+        if (path.includes("sort=ended")) return rest(old);
+        const isOldest = path.includes("sort=oldest");
+        return rest(old.filter((j) => (isOldest ? j.id > page.next : j.id < page.next)));
+    }
+    const at = old.findIndex((j) => j.id === page.jobs[page.jobs.length - 1].id);
+    return at < 0 ? null : rest(old.slice(at + 1));
 }
 
 function Filters({ filter }) {
