@@ -29,6 +29,7 @@ qos: {q: {}}
 licences: {l: 2}
 windows: {night: {days: mon-fri, from: "22:00", to: "06:00"}}
 calendars: {days: [2026-12-25]}
+digest: {at: "07:30", tz: UTC}
 budgets:
   all: {usd_per_month: 10}
   some:

@@ -21,6 +21,8 @@ BEGINS = {
     "JobChange.url": "https://x.example/?",
     "JobSpec.notify.urls[]": "https://x.example/?",
     "JobSpec.notify.mail_user": "ada@",
+    "DigestSubscribe.mail": "ada@",
+    "DigestSubscribe.url": "https://x.example/?",
     "JobSpec.launch.image": "/",
     "grant_secret.add[]": "user:",
     "grant_secret.remove[]": "user:",
@@ -129,7 +131,7 @@ def requests(n, undisturbed):
             },
             {"name": "p%d" % n, "pool": "base", "teams": ["t"], **during},
         ],
-        "DigestSubscription": [{"mail": "ada@x.example"}],
+        "DigestSubscribe": [{"mail": "ada@x.example"}, {"url": "https://x.example/h"}],
         "CronNew": [{**cron, "skip_on": "days"}, {**cron, "only_on": "days", "done_by": "06:00"}],
         "CronChange": [
             {"name": "d%d" % n, "schedule": "0 4 * * *", "zone": "UTC", "done_by": "06:00"},
