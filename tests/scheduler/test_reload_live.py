@@ -220,6 +220,8 @@ class Live(unittest.TestCase):
         self.changes(CONFIG + rack % "1.5")
         shown = self.d.call("GET", "/api/v1/racks")[1]["racks"]
         self.assertEqual([r["max_watts"] for r in shown], [1500])
+        self.assertEqual(self.changes(CONFIG + rack % "1.5, pue: 1.2"), ["racks.r1.pue"])
+        self.assertEqual(self.d.metric('belay_rack_pue{rack="r1"}'), 1.2)
         self.changes(CONFIG)
         self.assertEqual(self.d.call("GET", "/api/v1/racks")[1]["racks"], [])
 
