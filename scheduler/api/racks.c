@@ -6,10 +6,11 @@
 
 static json_t *rack_json(const struct rack_view *v)
 {
-    return json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "name", json_text(v->options->name),
+    return json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "name", json_text(v->options->name),
         "max_watts", (json_int_t)v->options->max_w, "idle_watts", (json_int_t)v->idle_w, "watts",
         (json_int_t)(v->draw_w + v->measured_w), "measured_watts", (json_int_t)v->measured_w,
-        "nodes", (json_int_t)v->nodes, "joined", (json_int_t)v->joined);
+        "nodes", (json_int_t)v->nodes, "joined", (json_int_t)v->joined, "pue",
+        v->options->pue_micro > 0 ? json_real((double)v->options->pue_micro / 1e6) : json_null());
 }
 
 static void reply_racks(const struct api *api, struct http_exchange *x, const struct caller *viewer,

@@ -312,6 +312,7 @@ class Static(unittest.TestCase):
                         "measured_watts": 0,
                         "nodes": 3,
                         "joined": 2,
+                        "pue": None,
                     }
                 ],
             )

@@ -204,6 +204,7 @@ class Telemetry(unittest.TestCase):
                     "measured_watts": 275,
                     "nodes": 2,
                     "joined": 1,
+                    "pue": 1.25,
                 }
             ],
         )

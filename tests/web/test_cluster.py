@@ -15,7 +15,7 @@ from belayd import CONFIG, Belayd, Node  # noqa: E402
 RACKS = """node_types:
   box: {watts: {idle: 100, full: 400}}
 racks:
-  r1: {max_kw: 1, nodes: {box: "n,n-2"}}
+  r1: {max_kw: 1, pue: 1.3, nodes: {box: "n,n-2"}}
 """
 ATTACK = "<img src=x onerror=xss(1)>"  # in every text that a user can set
 PAGES = "nodes nodes/1 racks pools pools/base offers instances reservations drills events".split()
@@ -105,6 +105,7 @@ class ClusterPages(unittest.TestCase):
         self.open("racks")
         rack = self.get("racks")["racks"][0]
         self.b.wait_text("%d W of 1,000 W" % rack["watts"], ".card")
+        self.b.wait_text("%d W at the site's meter (PUE 1.3)" % (1.3 * rack["watts"]), ".card")
         self.assertTrue(self.b.wait_text("busy", ".tile").text.startswith("n\n"))
         self.b.wait_text("1 node not joined", ".tile-missing")
 

@@ -71,6 +71,9 @@ function Rack({ rack, nodes }) {
         <p class="hint">${count(left)} W left for further jobs${
             rack.measured_watts > 0 &&
             `; ${count(rack.measured_watts)} W more were measured than its jobs should draw`
+        }${
+            rack.pue !== null &&
+            `; ${count(Math.round(rack.watts * rack.pue))} W at the site's meter (PUE ${rack.pue})`
         }.</p>
         <${RackTiles} rack=${rack} nodes=${nodes} /></${Card}>`;
 }
