@@ -88,6 +88,49 @@ class Actions(unittest.TestCase):
         b.check()
         c.post_as("cho", "/jobs/%d/cancel" % job)
 
+    def test_a_search_in_a_long_log_draws_what_is_in_sight(self):
+        c, b = self.cluster, self.b
+        lines = 20000
+        job = c.job_as("ann", "long", script="#!/bin/sh\nseq %d\necho found it\n" % lines)
+        c.wait_ended(job)
+        self.sign_in("ann")
+        console.show(b, "/console/jobs/%d" % job)
+        more = "[...document.querySelectorAll('[role=log] button')]"
+        while b.script("return %s.length" % more):
+            before = b.script("return %s[0].innerText" % more)
+            b.click(b.one("[role=log] button"))
+            b.wait("!%s.some((e) => e.innerText === given[0])" % more, "earlier output", before)
+        count = "document.querySelectorAll('.log-line').length"
+        b.wait(count + " >= given[0]", "all lines", lines - 1)
+        for word, hits in (("1", 10000), ("19999", 1), ("found it", 1)):
+            drawn, took_ms = self.search(word)
+            print("%r in %d lines: %d drawn, %.0f ms" % (word, lines, drawn, took_ms))
+            self.assertLess(drawn, lines / 10, word)
+            found = b.text(".log-tools [role=status]").split(" of ")[-1]
+            self.assertGreaterEqual(int(found.replace(",", "")), hits)
+            self.assertTrue(b.wait("document.querySelector('.log-hit mark')", "the match"))
+        b.check()
+
+    def search(self, word):
+        """Types the word; returns how many lines were drawn for it, and how long that took."""
+        return self.b.driver.execute_async_script(
+            """const [word, done] = arguments, drawn = new Set(), began = performance.now();
+            new MutationObserver((all) => all.forEach((m) => {
+              const e = m.target.nodeType === 1 ? m.target : m.target.parentElement;
+              const line = e && e.closest('.log-line');
+              if (line) drawn.add(line);
+            })).observe(document.querySelector('[role=log]'),
+              { subtree: true, childList: true, characterData: true, attributes: true });
+            const input = document.querySelector('.log-tools input[type=search]');
+            input.value = word;
+            input.dispatchEvent(new Event('input', { bubbles: true }));
+            requestAnimationFrame(() => requestAnimationFrame(() => {
+              const took = performance.now() - began;
+              setTimeout(() => done([drawn.size, took]), 500); // and what follows by scrolling
+            }));""",
+            word,
+        )
+
 
 if __name__ == "__main__":
     browser.need()

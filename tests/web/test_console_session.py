@@ -17,7 +17,7 @@ from selenium.webdriver.support.ui import Select
 
 SCRIPT = "#!/bin/sh\nexec %s %s 100000 0.05\n" % (PYTHON, os.path.join(JOBS, "chain.py"))
 STAYS = "#!/bin/sh\nexec sleep 100000\n"
-LINES = "[...document.querySelectorAll('[role=log] > *')].map((e) => e.innerText)"
+LINES = "[...document.querySelectorAll('[role=log] .log-block > *')].map((e) => e.innerText)"
 # The form asks belayd while one types, and belayd refuses what is half written.
 HALF = "/api/v1/jobs/estimate - Failed to load resource: the server responded with a status of 400"
 FOCUS_SHOWS = """const s = getComputedStyle(document.activeElement);

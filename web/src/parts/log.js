@@ -12,6 +12,7 @@ import { Failure, Loading } from "./states.js";
 const PIECE = 65536; // bytes at a time
 const LINES_MAX = 20000; // kept; older ones are read again on demand
 const POLL_MS = 3000;
+const BLOCK = 200; // lines that are drawn together
 const SEAM = /^---- belay: (attempt .*) ----$/;
 
 export function Log({ job, ranks }) {
@@ -24,9 +25,7 @@ export function Log({ job, ranks }) {
     const hits = useMemo(
         () =>
             word
-                ? log.lines.flatMap((l, i) =>
-                      plain(l).toLowerCase().includes(word.toLowerCase()) ? [i] : [],
-                  )
+                ? log.lines.flatMap((l, i) => (lower(l).includes(word.toLowerCase()) ? [i] : []))
                 : [],
         [word, log.lines],
     );
@@ -35,7 +34,7 @@ export function Log({ job, ranks }) {
     }, [log.lines, follow, word]);
     useEffect(() => {
         const line =
-            hits.length && box.current && box.current.children[hits[hit % hits.length] + 1];
+            hits.length && box.current && lineAt(box.current, log.first, hits[hit % hits.length]);
         if (line) line.scrollIntoView({ block: "center" });
     }, [hit, word]);
     const scrolled = () => {
@@ -84,8 +83,11 @@ export function Log({ job, ranks }) {
                 html`<button type="button"
                 onClick=${log.earlier}>Show earlier output (${bytes(log.start)})</button>`
             }</div>
-            ${log.lines.map((line, i) =>
-                drawn(line, log.first + i, hits.length > 0 && hits[hit % hits.length] === i, word),
+            ${blocksOf(log.first, log.lines).map(
+                (block) => html`<${Block} key=${block.number} lines=${block.lines}
+                first=${block.first} word=${word} hit=${
+                    hits.length ? log.first + hits[hit % hits.length] : null
+                } />`,
             )}
         </div>`
         }`;
@@ -95,13 +97,59 @@ function plain(line) {
     return line.map((p) => p.text).join("");
 }
 
-const unchanged = new WeakMap(); // line => what was drawn of it
+const lowered = new WeakMap(); // line => its text in lower case
 
-/** The same object for the same line, so that Preact passes over it: thousands stand in a log. */
-function drawn(line, key, isHit, word) {
-    if (word) return lineOf(line, key, isHit, word);
-    if (!unchanged.has(line)) unchanged.set(line, lineOf(line, key, false, ""));
-    return unchanged.get(line);
+function lower(line) {
+    if (!lowered.has(line)) lowered.set(line, plain(line).toLowerCase());
+    return lowered.get(line);
+}
+
+/** Lines by number: those of one block stay together when lines are added at either end. */
+export function blocksOf(first, lines) {
+    const blocks = [];
+    for (let from = 0, n = first; from < lines.length; from = n - first) {
+        const number = Math.floor(n / BLOCK),
+            next = (number + 1) * BLOCK;
+        blocks.push({ number, first: n, lines: lines.slice(from, next - first) });
+        n = next;
+    }
+    return blocks;
+}
+
+/** The element of the i-th line. */
+function lineAt(box, first, i) {
+    const number = Math.floor((first + i) / BLOCK);
+    const block = box.querySelector(`[data-block="${number}"]`);
+    return block && block.children[first + i - Math.max(first, number * BLOCK)];
+}
+
+function isSame(a, b) {
+    return a.length === b.length && a.every((line, i) => line === b[i]);
+}
+
+/** Lines that are drawn again only when they have changed, and of which matches are marked only
+ * near the window: a log has thousands, and each change of the word may be in all of them. */
+function Block({ lines, first, word, hit }) {
+    const [near, setNear] = useState(false);
+    const element = useRef(null),
+        kept = useRef(lines);
+    if (!isSame(kept.current, lines)) kept.current = lines;
+    useEffect(() => {
+        const observer = new IntersectionObserver(([e]) => setNear(e.isIntersecting), {
+            rootMargin: "50%",
+        });
+        observer.observe(element.current);
+        return () => observer.disconnect();
+    }, []);
+    const isHere = hit !== null && hit >= first && hit < first + lines.length;
+    const marked = near || isHere ? word : "";
+    return useMemo(
+        () => html`<div class="log-block" ref=${element}
+            data-block=${Math.floor(first / BLOCK)}>${kept.current.map((line, i) =>
+                lineOf(line, first + i, isHere && hit === first + i, marked),
+            )}</div>`,
+        [kept.current, first, marked, isHere ? hit : null],
+    );
 }
 
 function lineOf(line, key, isHit, word) {
