@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be done with a job now: one row each, with what it says before it is done.
 import { post } from "../api.js";
-import { html, useState } from "../dom.js";
+import { html } from "../dom.js";
 import { NONE, duration } from "../format.js";
 import { mayChange } from "../session.js";
-import { Ask } from "./dialog.js";
+import { useAsk } from "./ask.js";
 import { UpdateFields, changesOf } from "./job_update.js";
 
 const saves = (j) => j.checkpoint.method !== "none";
@@ -118,28 +118,23 @@ export const ACTIONS = [
 
 /** @param changed called after an action was done */
 export function JobActions({ job, changed }) {
-    const [asked, setAsked] = useState(null);
+    const of = useAsk(changed);
     if (job.hidden || !mayChange(job)) return null;
-    const close = (done) => {
-        setAsked(null);
-        if (done) changed();
-    };
     return html`${ACTIONS.filter((a) => a.when(job)).map(
         (a) => html`<button key=${a.key} type="button"
             class=${a.danger ? "button-danger" : a.main ? "button-main" : ""}
-                onClick=${() => setAsked(a)}>${a.title}</button>`,
+                onClick=${() => of.ask(question(a, job))}>${a.title}</button>`,
     )}
-        ${
-            asked &&
-            html`<${Ask} title=${
-                asked.title + ": job " + job.ref + (job.name ? ", " + job.name : NONE)
-            } verb=${asked.title}
-            danger=${asked.danger} close=${close}
-            act=${(form) =>
-                post(
-                    "/api/v1/jobs/" + job.id + "/" + asked.path,
-                    asked.body ? asked.body(form, job) : {},
-                )}>
-            <p>${asked.says(job)}</p>${asked.fields && asked.fields(job)}</${Ask}>`
-        }`;
+        ${of.dialog}`;
+}
+
+function question(a, job) {
+    return {
+        title: a.title + ": job " + job.ref + (job.name ? ", " + job.name : NONE),
+        verb: a.title,
+        danger: a.danger,
+        act: (form) =>
+            post("/api/v1/jobs/" + job.id + "/" + a.path, a.body ? a.body(form, job) : {}),
+        body: html`<p>${a.says(job)}</p>${a.fields && a.fields(job)}`,
+    };
 }

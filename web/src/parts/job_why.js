@@ -2,11 +2,11 @@
 // Why a job waits, who is ahead, when it should start, and what would start it now.
 import { post } from "../api.js";
 import { useData } from "../data.js";
-import { html, useState } from "../dom.js";
+import { html } from "../dom.js";
 import { count } from "../format.js";
 import { mayChange } from "../session.js";
+import { AskButton, useAsk } from "./ask.js";
 import { Card } from "./card.js";
-import { Ask } from "./dialog.js";
 import { Loaded } from "./states.js";
 import { Ago } from "./time.js";
 
@@ -56,23 +56,21 @@ const NUMBER = /with (\d+)/;
 const UPDATES = { cpus: "cpus", gpus: "gpus", nodes: "nodes" };
 
 function Remedy({ job, change, changed }) {
-    const [asked, setAsked] = useState(false);
+    const of = useAsk(changed);
     const found = NUMBER.exec(change.text),
         member = UPDATES[change.code];
     const body = change.code === "hold" ? {} : member && found && { [member]: Number(found[1]) };
     const path = change.code === "hold" ? "release" : "update";
+    const question = {
+        title: "Change job " + job.ref,
+        verb: "Change it",
+        act: () => post("/api/v1/jobs/" + job.id + "/" + path, body),
+        body: html`<p>${change.text}.</p>`,
+    };
     return html`<li>${change.text} ${
         body &&
         mayChange(job) &&
-        html`<button type="button" onClick=${() => setAsked(true)}>Do this</button>`
+        html`<${AskButton} of=${of} question=${question} label="Do this" />`
     }
-        ${
-            asked &&
-            html`<${Ask} title=${"Change job " + job.ref} verb="Change it" close=${(done) => {
-                setAsked(false);
-                if (done) changed();
-            }}
-            act=${() =>
-                post("/api/v1/jobs/" + job.id + "/" + path, body)}><p>${change.text}.</p></${Ask}>`
-        }</li>`;
+        ${of.dialog}</li>`;
 }
