@@ -2,6 +2,7 @@
 // What the pages of costs, budgets and cron compute.
 import assert from "node:assert/strict";
 import test from "node:test";
+import { LEDGER_KINDS, kindName, kindTone } from "../../../web/src/ledger.js";
 
 globalThis.addEventListener = () => {}; // router.js listens to its window
 globalThis.BroadcastChannel = class {
@@ -233,4 +234,10 @@ test("a team is the sum of its users, its own figures once", () => {
     const [a, b] = teamsOf([user("a", "x", 4), user("a", "y", 8), user("b", "z", 1)]);
     assert.deepEqual([a.users, a.cpus, a.pending, a.running, a.team_cpu_hours], [2, 12, 2, 4, 9]);
     assert.deepEqual([b.team, b.users], ["b", 1]);
+});
+
+test("each kind of the ledger has a name and a colour, and an unknown one too", () => {
+    assert.deepEqual([kindName("gang-wait"), kindTone("lost")], ["waiting for the gang", "lost"]);
+    assert.deepEqual([kindName("tax"), kindTone("tax")], ["tax", "rest"]);
+    assert.equal(new Set(LEDGER_KINDS.map(kindName)).size, LEDGER_KINDS.length);
 });

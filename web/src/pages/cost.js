@@ -5,6 +5,7 @@ import { csvText, download } from "../csv.js";
 import { useData } from "../data.js";
 import { classes, html } from "../dom.js";
 import { NONE, count, duration, money, percent } from "../format.js";
+import { LEDGER_KINDS, kindName, kindTone } from "../ledger.js";
 import { JobState } from "../parts/badge.js";
 import { Bars, stacked } from "../parts/bars.js";
 import { Card, PageHead } from "../parts/card.js";
@@ -24,19 +25,6 @@ const STEPS = [
     ["day", "day"],
     ["week", "week"],
     ["month", "month"],
-];
-/* what was paid for, with its colour and a word for it */
-const SPENT = [
-    ["useful", "useful", "useful work"],
-    ["lost", "lost", "lost to reclaims"],
-    ["save", "save", "saving"],
-    ["restore", "restore", "restoring"],
-    ["boot", "boot", "booting"],
-    ["start", "start", "starting"],
-    ["gang-wait", "3", "waiting for the gang"],
-    ["idle", "rest", "idle"],
-    ["egress", "2", "traffic"],
-    ["storage", "5", "storage"],
 ];
 
 export function Cost({ query }) {
@@ -127,9 +115,9 @@ function Totals({ total: t }) {
     const lost = t.spent_uusd && t.spent_uusd.lost;
     const parts =
         t.spent_uusd &&
-        SPENT.map(([key, tone, name]) => ({
-            name,
-            tone,
+        LEDGER_KINDS.map((key) => ({
+            name: kindName(key),
+            tone: kindTone(key),
             value: t.spent_uusd[key] || 0,
             text: money(t.spent_uusd[key] || 0),
         })).filter((p) => p.value > 0);

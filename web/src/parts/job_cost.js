@@ -2,24 +2,10 @@
 // Where a job's seconds and dollars went, by the ledger.
 import { html } from "../dom.js";
 import { duration, money, percent } from "../format.js";
+import { kindName, kindTone } from "../ledger.js";
 import { Card } from "./card.js";
 import { Parts } from "./parts_bar.js";
 import { Table } from "./table.js";
-
-const NAMES = {
-    useful: "useful",
-    lost: "lost, done again",
-    boot: "boot",
-    start: "start",
-    restore: "restore",
-    save: "save",
-    "gang-wait": "waiting for the gang",
-    idle: "idle",
-    egress: "egress",
-    storage: "storage",
-};
-
-const TONES = ["useful", "lost", "save", "restore", "boot", "start"]; // of parts_bar.css
 
 /** The ledger's rows summed by kind, dearest first. */
 export function sums(ledger) {
@@ -50,7 +36,7 @@ export function JobCost({ d }) {
     const rows = sums(d.ledger),
         total = rows.reduce((sum, r) => sum + r.uusd, 0);
     const columns = [
-        { name: "What", cell: (r) => NAMES[r.kind] || r.kind, wide: true },
+        { name: "What", cell: (r) => kindName(r.kind), wide: true },
         { name: "Node time", cell: (r) => duration(r.ms), number: true },
         { name: "Cost", cell: (r) => money(r.uusd), number: true },
         { name: "Part", cell: (r) => (total > 0 ? percent(r.uusd / total) : ""), number: true },
@@ -59,9 +45,9 @@ export function JobCost({ d }) {
         ${
             total > 0 &&
             html`<${Parts} name="Cost" parts=${rows.map((r) => ({
-                name: NAMES[r.kind] || r.kind,
+                name: kindName(r.kind),
                 value: r.uusd,
-                tone: TONES.includes(r.kind) ? r.kind : "rest",
+                tone: kindTone(r.kind),
                 text: money(r.uusd),
             }))} />`
         }
