@@ -230,8 +230,7 @@ json_t *api_json_drill(struct db_reader *r, const struct drill_row *d);
 json_t *api_json_array(const struct array_row *a);
 json_t *api_json_dependency(const struct dependency_row *d);
 /* live is NULL if it was removed or is not committed yet */
-json_t *api_json_cron(
-    const struct model *m, const struct cron_row *r, const struct cron_entry *live);
+json_t *api_json_cron(const struct api *a, const struct cron_row *r, const struct cron_entry *live);
 /* With how the job ended, from the database. */
 json_t *api_json_cron_run(struct db_reader *reader, const struct cron_run_row *r);
 json_t *api_json_ckpt_gc(const struct ckpt_gc_row *l);

@@ -213,9 +213,9 @@ static void add_after(json_t *o, const struct model *m, const struct cron_row *r
     set(o, "after_end", json_string(cron_after_end_names[r->after_end]));
 }
 
-json_t *api_json_cron(
-    const struct model *m, const struct cron_row *r, const struct cron_entry *live)
+json_t *api_json_cron(const struct api *a, const struct cron_row *r, const struct cron_entry *live)
 {
+    const struct model *m = tick_model(a->o.tick);
     struct wall at[CRON_WAITING_MAX];
     size_t n = core_cron_waiting(r, at);
     char done_by[16];
@@ -225,6 +225,7 @@ json_t *api_json_cron(
     set_i(o, "id", r->id);
     set(o, "name", json_text(r->name));
     set(o, "user", json_text(r->user));
+    set(o, "team", api_json_opt_text(api_object_of_cron(a, r, live).team));
     set(o, "state", json_string(sm_name(&cron_sm, r->state)));
     set(o, "schedule", json_text(r->schedule));
     add_after(o, m, r);

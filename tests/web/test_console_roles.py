@@ -25,7 +25,7 @@ teams:
   blue: {users: [ola, ada]}
 """
 USERS = ["vic", "ben", "ann", "lea", "ola", "ada"]  # ann owns the job and the cron entry
-ENTRY = {"name": "nightly", "schedule": "0 3 1 1 *", "job": {**JOB, "team": "red", "hold": True}}
+ENTRY = {"name": "nightly", "schedule": "0 3 1 1 *", "job": {**JOB, "hold": True}}
 
 # The page, the button, and its call. {running} has the buttons, {ended} the call; ann owns both.
 BUTTONS = [

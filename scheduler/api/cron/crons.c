@@ -300,7 +300,7 @@ static int add_cron(void *ctx, const struct cron_row *row)
     const struct access_object object = api_object_of_cron(l->q->api, row, live);
     if (!access_may(&l->q->caller, RIGHT_READ_JOB, &object))
         return 0;
-    json_t *cron = api_json_cron(tick_model(l->q->api->o.tick), row, live);
+    json_t *cron = api_json_cron(l->q->api, row, live);
     if (l->runs > 0)
         json_object_set_new(cron, "runs", runs_of(l, row->id));
     json_array_append_new(l->list, cron);
@@ -364,9 +364,8 @@ void api_crons_show(struct request *q)
     else
         api_reply_json(q->x, 200,
             json_pack("{s:o,s:o}", "cron",
-                api_json_cron(tick_model(q->api->o.tick), &row,
-                    model_cron(tick_model(q->api->o.tick), row.id)),
-                "job", job));
+                api_json_cron(q->api, &row, model_cron(tick_model(q->api->o.tick), row.id)), "job",
+                job));
 }
 
 void api_crons_runs(struct request *q)

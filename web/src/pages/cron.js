@@ -22,7 +22,7 @@ export function Cron({ params }) {
     const planned = plan.data && plan.data.crons.find((c) => c.id === Number(params.id));
     return html`<${Loaded} of=${of}>${({ cron: c, job }) => html`
         <${PageHead} title=${"Cron entry " + c.name} note=${"of " + c.user + ", number " + c.id}>
-            <${Actions} cron=${c} job=${job} reload=${of.reload} /></${PageHead}>
+            <${Actions} cron=${c} reload=${of.reload} /></${PageHead}>
         ${c.why && html`<p class="notice notice-bad" role="alert">It starts nothing: ${c.why}</p>`}
         <${Card} title="Schedule" more=${html`<${Badge} word=${c.state}
             tone=${c.state === "paused" ? "warn" : undefined} />`}>
@@ -157,9 +157,9 @@ function Runs({ path }) {
         ${next && html`<button type="button" onClick=${more}>Older runs</button>`}</${Card}>`;
 }
 
-function Actions({ cron: c, job, reload }) {
+function Actions({ cron: c, reload }) {
     const questions = useAsk(reload);
-    const may = mayChange({ user: c.user, team: job && job.team });
+    const may = mayChange(c);
     if (!may || c.state === "removed") return null;
     const call = (verb) => post("/api/v1/crons/" + c.id + "/" + verb);
     const run = {
