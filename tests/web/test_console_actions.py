@@ -73,6 +73,28 @@ class Actions(unittest.TestCase):
             self.assertIn("vision (lead)", lea)
         b.check()
 
+    def test_a_node_is_drained_with_a_reason(self):
+        c, b = self.cluster, self.b
+        c.wait_ended(c.job_as("ann", "brief", script="#!/bin/sh\ntrue\n"))
+        node = c.get("/nodes?state=all")["nodes"][-1]["id"]
+        self.sign_in("ola")
+        console.show(b, "/console/nodes/%d" % node)
+        b.press("Drain")
+        b.one("dialog[open] input[name=reason]").send_keys("fan 2 is loud")
+        self.confirm()
+        b.button("Undrain")
+        events = c.get("/events?after=0&wait_ms=0")["events"]
+        self.assertTrue(any("fan 2 is loud" in e["text"] for e in events), events)
+        b.check()
+
+    def test_instances_of_others_are_an_administrators(self):
+        for user, has_choice in (("ola", False), ("ada", True)):
+            self.sign_in(user)
+            console.show(self.b, "/console/advice")
+            self.assertEqual(bool(self.b.all("select[name=instances]")), has_choice, user)
+        console.show(self.b, "/console/advice?instances=all")
+        self.b.check()
+
     def test_ranks_of_a_gang(self):
         c, b = self.cluster, self.b
         job = c.job_as("cho", "two", script="#!/bin/sh\nexec sleep 1000\n", nodes=2, exclusive=True)

@@ -133,7 +133,9 @@ test("a reservation has what was filled in", () => {
     form.set("from", "2026-12-01T09:30");
     form.set("users", "");
     assert.equal(reservationOf(form).from, new Date("2026-12-01T09:30").toISOString());
+    form.set("teams", "vision, ops");
     assert.ok(!("users" in reservationOf(form)));
+    assert.deepEqual(reservationOf(form).teams, ["vision", "ops"]);
 });
 
 test("prices are steps up to now, with a gap before the first", () => {

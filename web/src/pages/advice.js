@@ -27,17 +27,23 @@ const VOLUMES = [
     ["own", "volumes of the cluster"],
     ["all", "all volumes of the accounts"],
 ];
+const INSTANCES = [
+    ["", "none"],
+    ["all", "of others in the accounts"],
+];
 
 export function Advice({ query, user }) {
     const owner = query.get("user") || "",
         days = Number(query.get("days")),
-        volumes = query.get("volumes") || "";
+        volumes = query.get("volumes") || "",
+        instances = query.get("instances") || "";
     const advice = useData(withQuery("/api/v1/advice", { user: owner }), { on: ["job"] });
     const forgotten = useData(
         withQuery("/api/v1/forgotten", {
             user: owner,
             for_ms: days > 0 ? days * DAY_MS : null,
             volumes: volumes || (owner ? null : "none"),
+            instances: owner ? null : instances,
         }),
     );
     const questions = useAsk(advice.reload);
@@ -51,6 +57,12 @@ export function Advice({ query, user }) {
                 !owner &&
                 html`<${Choice} name="volumes" label="And of providers" value=${volumes}
                 options=${hasRole("admin") ? VOLUMES : VOLUMES.slice(0, 2)} />`
+            }
+            ${
+                !owner &&
+                hasRole("admin") &&
+                html`<${Choice} name="instances" label="And instances" value=${instances}
+                options=${INSTANCES} />`
             }
         </${Filters}>
         ${questions.dialog}

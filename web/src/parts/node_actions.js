@@ -5,6 +5,7 @@ import { html } from "../dom.js";
 import { plural } from "../format.js";
 import { hasRole } from "../session.js";
 import { AskButton, useAsk } from "./ask.js";
+import { FormRow } from "./fields.js";
 
 /** @param done called after a change */
 export function NodeActions({ node, done }) {
@@ -29,12 +30,18 @@ function drain(node) {
     return {
         title: "Drain node " + node.name,
         verb: "Drain",
-        act: change(node, "drain"),
+        act: (form) => {
+            const reason = form.get("reason").trim();
+            return post(`/api/v1/nodes/${node.id}/drain`, reason ? { reason } : {});
+        },
         body: html`<p>${
             node.jobs > 0 &&
             `Its ${plural(node.jobs, "job")} will be saved and moved to other nodes. `
         }
-            No job is placed there until it is undrained.</p>`,
+            No job is placed there until it is undrained.</p>
+            <${FormRow} label="Reason"
+                hint="In the events and in the audit log; may be empty."><input name="reason"
+                maxlength="199" autocomplete="off" /></${FormRow}>`,
     };
 }
 

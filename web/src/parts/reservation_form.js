@@ -25,6 +25,8 @@ export function ReservationForm() {
         <${FormRow} label="Users who may use the nodes meanwhile"
             hint="Separated by commas; may be empty.">
             <input name="users" maxlength="1100" autocomplete="off" /></${FormRow}>
+        <${FormRow} label="Teams who may use them" hint="Separated by commas; may be empty.">
+            <input name="teams" maxlength="1100" autocomplete="off" /></${FormRow}>
         <p>Jobs that would still run at its start are not started on these nodes; running ones are
             saved
             and moved. Jobs that cannot be saved are listed as in the way.</p>`;
@@ -37,10 +39,11 @@ function zone() {
 /** @param form FormData of ReservationForm */
 export function reservationOf(form) {
     const text = (name) => (form.get(name) || "").trim();
-    const users = text("users")
-        .split(",")
-        .map((u) => u.trim())
-        .filter(Boolean);
+    const list = (name) =>
+        text(name)
+            .split(",")
+            .map((word) => word.trim())
+            .filter(Boolean);
     const body = {
         name: text("name"),
         for_ms: Math.round(Number(text("hours")) * HOUR_MS),
@@ -49,5 +52,6 @@ export function reservationOf(form) {
     };
     for (const name of ["nodes", "pool", "reason"]) if (text(name)) body[name] = text(name);
     if (text("from")) body.from = new Date(text("from")).toISOString();
-    return users.length > 0 ? { ...body, users } : body;
+    for (const name of ["users", "teams"]) if (list(name).length > 0) body[name] = list(name);
+    return body;
 }
