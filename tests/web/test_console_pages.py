@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every page of the web console, with data of a real cluster: readable for all (axe-core), at the
-width of a phone and of a laptop, light and dark, and without an error of the browser.
+width of a phone and of a laptop, light and dark, and without an error of the browser; also in a
+window of 4K nothing sticks out and no line of text is too long to read.
 """
 
 import json
@@ -12,8 +13,13 @@ import browser
 import console
 from cluster import BUILD, Cluster
 
-WIDE, NARROW = (1280, 900), (360, 800)
+WIDE, NARROW, HUGE = (1280, 900), (360, 800), (3840, 2160)
 EXAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/simulate")
+# Paragraphs with lines of more than 1,000 px: some 130 characters.
+LONG_LINES = """return [...document.querySelectorAll('main p')].filter((e) => e.checkVisibility())
+    .filter((e) => { const r = document.createRange(); r.selectNodeContents(e);
+      return [...r.getClientRects()].some((box) => box.width > 1000); })
+    .map((e) => e.className + ': ' + e.textContent.slice(0, 60))"""
 COLOURS = ["color-contrast", "link-in-text-block"]  # all that differs in the other theme
 # In a narrow window the menu and tables are laid out anew; these have all that there is of it.
 LAID_OUT_ANEW = ("sign-in", "overview", "jobs", "jobs-train", "submit", "cron-nightly-eval")
@@ -34,6 +40,10 @@ class Pages(unittest.TestCase):
         self.check_axe(what, WIDE, dark=False)
         self.check_axe(what, WIDE, dark=True, rules=COLOURS)
         self.b.theme(False)
+        self.b.resize(*HUGE)
+        with self.subTest(page=what, width=HUGE[0]):
+            self.assertEqual(self.b.overflow(), [])
+            self.assertEqual(self.b.script(LONG_LINES), [])
         self.b.resize(*NARROW)
         with self.subTest(page=what, width=NARROW[0]):
             self.assertEqual(self.b.overflow(), [])
@@ -86,7 +96,7 @@ class Pages(unittest.TestCase):
 
     def test_report_files(self):
         """Those of the command line are drawn; nothing in a file runs, whoever wrote it."""
-        console.sign_in(self.b, self.cluster.token("vic"), "/console/report")
+        console.sign_in(self.b, self.cluster.token("ada"), "/console/report")
         page = os.path.join(self.cluster.dir, "simulate.html")
         words = ["--jobs=jobs.csv", "--days=3", "--pools=on-demand.yaml", "--pools=pools.yaml"]
         words += ["--trace=traces", "--owned=base=2,cpus=4,memory=16G,gpus=1", "--html=" + page]

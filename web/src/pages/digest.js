@@ -25,7 +25,8 @@ export function Digest({ query }) {
             <button type="button" disabled=${!date}
                 onClick=${() => setQuery({ date: next(shown) })}>Day after</button>
         </${PageHead}>
-        <${Filters}><${Field} name="date" label="Day" type="date" value=${date} max=${today()} />
+        <${Filters}><${Field} name="date" label="Day" type="date" value=${date || shown}
+                max=${today()} />
             ${
                 hasRole("admin") &&
                 html`<${Field} name="user" label="User" value=${user}
@@ -65,7 +66,10 @@ function Figures({ d: { jobs, crons, ...d } }) {
         <${Stat} name="Spent" value=${money(d.uusd)}
             note=${
                 d.on_demand_uusd > 0 &&
-                money(saved) + " (" + percent(saved / d.on_demand_uusd) + ") below on-demand"
+                money(Math.abs(saved)) +
+                    " (" +
+                    percent(Math.abs(saved) / d.on_demand_uusd) +
+                    (saved < 0 ? ") above on-demand" : ") below on-demand")
             } />
         <${Stat} name="Cron runs" value=${count(crons.started)}
             note=${

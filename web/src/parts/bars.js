@@ -51,6 +51,8 @@ export function Bars({ name, unit, data, label, format }) {
     const totals = data.ats.map((_, i) => data.series.reduce((sum, s) => sum + s.values[i], 0));
     const top = roundUp(Math.max(...totals, 0));
     const every = Math.ceil(data.ats.length / LABELS_MAX);
+    /* none where the window's edge would cut it off */
+    const hasLabel = (i) => i % every === 0 && (i === 0 || data.ats.length - i > every / 2);
     const highest = totals.indexOf(Math.max(...totals));
     const summary =
         `${name}: ${data.ats.length} bars from ${label(data.ats[0])} to ` +
@@ -65,7 +67,7 @@ export function Bars({ name, unit, data, label, format }) {
                     (at, i) => html`<div class="bar" key=${at}>
                     <${Bar} data=${data} i=${i} top=${top} title=${label(at)} format=${format} />
                     <span class=${classes("bar-label", i % (4 * every) !== 0 && "bar-label-more")}>
-                        ${i % every === 0 ? label(at) : ""}</span></div>`,
+                        ${hasLabel(i) ? label(at) : ""}</span></div>`,
                 )}
             </div></div>
         <ul class="legend">${data.series.map(

@@ -23,7 +23,8 @@ function chartOf(load, spanMs, names) {
     return { times, series: names.map(([, label], k) => ({ name: label, values: values[k] })) };
 }
 
-const cpus = (v) => (v === null ? NONE : Number(v.toFixed(2)) + (v === 1 ? " CPU" : " CPUs"));
+const cpus = (v) =>
+    v === null ? NONE : Number(v.toFixed(v < 0.1 ? 4 : 2)) + (v === 1 ? " CPU" : " CPUs");
 const share = (v) => (v === null ? NONE : Math.round(v) + " %");
 const perSecond = (v) => (v === null ? NONE : bytes(v) + "/s");
 
