@@ -27,7 +27,7 @@ const EVENTS_SHOWN = 100; // in the list; the timeline has more
 export function Job({ params }) {
     const path = "/api/v1/jobs/" + encodeURIComponent(params.ref);
     const detail = useData(path, { on: ["job", "event"], concerns: (e) => isOf(e, params.ref) });
-    return html`<${Loaded} of=${detail} lines=${10}>${(d) =>
+    return html`<${Loaded} of=${detail} lines=${10} title=${"Job " + params.ref}>${(d) =>
         html`<${JobPage} key=${d.job.id} d=${d} changed=${detail.reload} />`}</${Loaded}>`;
 }
 

@@ -50,6 +50,7 @@ export function JobCheckpoints({ d }) {
                 ${" " + stored.error.message}</p>`
         }
         <${Table} caption="Checkpoints of the job" columns=${columns(job, path, of)} rows=${rows}
+            most=${20}
             rowKey=${nameOf}
             empty=${html`<${Empty} title="None yet">${
                 job.save_interval_ms

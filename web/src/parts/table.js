@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table by a list of columns. On narrow screens each row becomes a card of name and value.
 import { classes, html, useLayoutEffect, useRef, useState } from "../dom.js";
+import { count } from "../format.js";
 
 /**
  * @param columns [{name, cell: row => content, number: right-aligned, wide: takes what is left,
  *   size: px of a LongTable's column}]
  * @param rowKey row => key; `caption` names the table for readers of the screen
+ * @param most rows that are shown until the button for all of them is pressed
  */
-export function Table({ caption, columns, rows, rowKey, empty }) {
+export function Table({ caption, columns, rows, rowKey, empty, most = Infinity }) {
+    const [all, setAll] = useState(false);
     if (rows.length === 0 && empty) return empty;
+    const shown = all ? rows : rows.slice(0, most);
     return html`<div class="table-box" tabindex="0" role="region" aria-label=${caption}><table
         class="table">
         <caption class="sr-only">${caption}</caption>
         <thead><${HeadRow} columns=${columns} /></thead>
-        <tbody>${rows.map(
+        <tbody>${shown.map(
             (row) => html`<${Row} key=${rowKey(row)} columns=${columns}
             row=${row} />`,
         )}</tbody>
-    </table></div>`;
+    </table></div>
+    ${
+        shown.length < rows.length &&
+        html`<p><button type="button" onClick=${() => setAll(true)}>Show
+            all ${count(rows.length)}</button></p>`
+    }`;
 }
 
 export function HeadRow({ columns }) {
