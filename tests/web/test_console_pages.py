@@ -79,6 +79,30 @@ class Pages(unittest.TestCase):
                 self.check_looks(path)
                 self.b.problems()  # the browser logs the 404
 
+    def offline(self, is_off):
+        speed = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        self.b.command("Network.enable")
+        self.b.command("Network.emulateNetworkConditions", offline=is_off, **speed)
+
+    def test_failures_say_what_helps(self):
+        console.sign_in(self.b, self.cluster.token("ada"), "/console/racks")
+        # What is not there or is refused is not tried again; the page has its title.
+        self.b.open("/console/jobs/4711")
+        self.b.wait_text("there is no job 4711", "main [role=alert]")
+        self.assertEqual(self.b.text("main h1"), "Job 4711")
+        self.assertNotIn("Try again", self.b.text("main"))
+        # Without belayd a page says so, and has its data when belayd is back.
+        console.show(self.b, "/console/racks")
+        self.addCleanup(self.offline, False)
+        self.offline(True)
+        self.b.script("document.querySelector('a[href=\"/console/cost\"]').click()")
+        self.b.wait_text("belayd cannot be reached", "main [role=alert]")
+        self.b.wait_text("Try again", "main")
+        self.offline(False)
+        self.b.wait("!document.querySelector('main [role=alert]')", "that it is read again")
+        self.b.wait_text("Lost to reclaims", "main")
+        self.b.problems()  # the browser logs the failed calls
+
     def report(self, name, content=None):
         """Chooses a file on the page of reports; returns its path."""
         path = os.path.join(self.cluster.dir, name)

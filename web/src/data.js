@@ -57,10 +57,12 @@ export function useData(path, { on = [], concerns = null } = {}) {
 class Loader {
     constructor(path, setState) {
         Object.assign(this, { path, setState, busy: false, again: false, timer: 0, readAt: 0 });
+        this.retry = 0;
         this.abort = new AbortController();
     }
 
     read() {
+        clearTimeout(this.retry);
         if (this.busy || this.timer) {
             this.again = true;
             return;
@@ -91,6 +93,7 @@ class Loader {
                 error,
                 data: old.path === this.path ? old.data : undefined,
             }));
+            if (error.kind === "offline") this.retry = setTimeout(() => this.read(), POLL_MS);
         }
         this.busy = false;
         if (this.again) {
@@ -101,6 +104,7 @@ class Loader {
 
     end() {
         clearTimeout(this.timer);
+        clearTimeout(this.retry);
         this.abort.abort();
     }
 }

@@ -20,7 +20,7 @@ export function Cron({ params }) {
     const of = useData(path, { on: ["cron", "job"] });
     const plan = useData("/api/v1/crons/plan?days=1", { on: ["job"] });
     const planned = plan.data && plan.data.crons.find((c) => c.id === Number(params.id));
-    return html`<${Loaded} of=${of}>${({ cron: c, job }) => html`
+    return html`<${Loaded} of=${of} title=${"Cron entry " + params.id}>${({ cron: c, job }) => html`
         <${PageHead} title=${"Cron entry " + c.name} note=${"of " + c.user + ", number " + c.id}>
             <${Actions} cron=${c} reload=${of.reload} /></${PageHead}>
         ${c.why && html`<p class="notice notice-bad" role="alert">It starts nothing: ${c.why}</p>`}

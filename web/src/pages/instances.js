@@ -42,7 +42,11 @@ export function Instances({ query }) {
                 </${Filters}>
                 ${
                     shown.length === 0
-                        ? html`<${Empty} title="No instance is like that">${
+                        ? html`<${Empty} title=${
+                              instances.length === 0 && !all
+                                  ? "No machine of a provider is alive"
+                                  : "No instance is like that"
+                          }>${
                               all
                                   ? "None was launched, or their rows were deleted."
                                   : html`Those that ended are in <a

@@ -76,6 +76,9 @@ export function Jobs({ query }) {
     };
     const list = useJobs(withQuery("/api/v1/jobs", { ...filter, limit: PAGE, why: 1 }));
     const isSearching = !list.jobs || (list.jobs.length === 0 && list.next);
+    const isPlain =
+        filter.state === "active" &&
+        ["user", "team", "pool", "name", "label"].every((name) => !filter[name]);
     return html`<${PageHead} title="Jobs"
             note=${
                 list.jobs &&
@@ -93,12 +96,12 @@ export function Jobs({ query }) {
             list.jobs &&
             list.jobs.length === 0 &&
             !isSearching &&
-            html`<${Empty} title="No job is like that">
+            html`<${Empty} title=${isPlain ? "No job waits or runs" : "No job is like that"}>
             ${
                 filter.state === "active"
                     ? html`Ended jobs are in <a href="/console/jobs?state=all">all jobs</a>.`
                     : "Remove a filter to see more."
-            }</${Empty}>`
+            }${isPlain && html` <code>belay submit SCRIPT</code> submits one.`}</${Empty}>`
         }
         ${
             list.jobs &&

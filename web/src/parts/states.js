@@ -12,11 +12,21 @@ export function Loading({ lines = 3 }) {
     </div>`;
 }
 
+/** Whether the same call may succeed later: not if it is refused, or what it names is not there. */
+function mayPass({ status }) {
+    return !(status >= 400 && status < 500) || status === 408 || status === 429;
+}
+
 /** @param retry called by the button; may be left out */
 export function Failure({ error, retry }) {
     return html`<div class="notice notice-bad" role="alert">
         <p>${error.message}</p>
-        ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
+        ${
+            retry &&
+            mayPass(error) &&
+            html`<button type="button" onClick=${retry}>Try
+            again</button>`
+        }
     </div>`;
 }
 
@@ -29,11 +39,13 @@ export function Empty({ title, children }) {
 /**
  * The frame of everything that shows data: `of` is useData's result, children is a function of the
  * data. After a failed reading the last data stay, with a word above them.
+ * @param title of a page whose title is of the data, and has to stand without them; may be left out
  */
-export function Loaded({ of, lines, children }) {
+export function Loaded({ of, lines, title, children }) {
     if (of.data === undefined)
         return of.error
-            ? html`<${Failure} error=${of.error} retry=${of.reload} />`
+            ? html`${title && html`<h1>${title}</h1>`}
+                <${Failure} error=${of.error} retry=${of.reload} />`
             : html`<${Loading} lines=${lines} />`;
     return html`${
         of.error &&
