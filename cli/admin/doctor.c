@@ -165,17 +165,18 @@ static int64_t name_pools(const json_t *row, char *out, size_t size)
 
 static void add_quota(struct doctor *d, const json_t *row)
 {
-    char pools[128], cure[ERR_TEXT_MAX], text[ERR_TEXT_MAX];
+    char pools[128], cure[ERR_TEXT_MAX], text[ERR_TEXT_MAX], part[32] = "an unknown part";
     const json_t *enough = json_object_get(row, "enough");
     int64_t used = cli_int(row, "used", -1), nodes = name_pools(row, pools, sizeof(pools));
     if (json_is_true(enough))
         return;
+    if (used >= 0)
+        snprintf(part, sizeof(part), "%" PRId64, used);
     snprintf(text, sizeof(text),
-        "%s, %s, \"%s\": %s%" PRId64 " of %" PRId64 " used; pool %s may start %" PRId64
+        "%s, %s, \"%s\": %s of %" PRId64 " used; pool %s may start %" PRId64
         " more machines, which need %" PRId64,
-        cli_text(row, "provider"), cli_text(row, "scope"), cli_text(row, "name"),
-        used < 0 ? "unknown: " : "", used < 0 ? 0 : used, cli_int(row, "limit", 0), pools, nodes,
-        cli_int(row, "wanted", 0));
+        cli_text(row, "provider"), cli_text(row, "scope"), cli_text(row, "name"), part,
+        cli_int(row, "limit", 0), pools, nodes, cli_int(row, "wanted", 0));
     snprintf(cure, sizeof(cure), "ask for more of it (%s), or lower max_nodes of pool %s",
         cli_text(row, "page"), pools);
     add(d, QUOTAS, json_is_false(enough) ? "fault" : "unknown", text, cure);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * See call.h. Invariant: a token goes to one host only, the configured endpoint or Google's own,
+ * See call.h. Invariant: a token goes to the configured endpoint only, or to Google's own hosts,
  * over https or to a loopback address.
  */
 #include "cloud/gcp/call.h"
@@ -32,6 +32,7 @@ void gcp_call_deinit(struct cloud_call *base)
     struct gcp_call *c = (struct gcp_call *)base;
     oauth_cancel(&c->wait);
     cloud_quota_values_deinit(&c->region_quotas);
+    cloud_quota_values_deinit(&c->project_quotas);
     buf_wipe(&c->body); /* the start-up script contains a one-use secret */
 }
 
@@ -76,8 +77,11 @@ static void on_token(void *ctx, const struct err *e, const char *authorization)
     if (e)
         return;
     bool has_body = str_eq(c->stage->method, "POST");
-    buf_printf(&url, "%s/compute/%s/projects/%s", c->d->endpoint_url, version_for(c),
-        c->d->machine.project);
+    if (c->stage->of_cloud_quotas)
+        buf_printf(&url, "%s/v1/projects/%s", c->d->quotas_url, c->d->machine.project);
+    else
+        buf_printf(&url, "%s/compute/%s/projects/%s", c->d->endpoint_url, version_for(c),
+            c->d->machine.project);
     c->stage->path(c, &url);
     struct http_request r = {
         .method = c->stage->method,

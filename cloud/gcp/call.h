@@ -17,8 +17,8 @@ struct gcp_driver {
     struct cloud_driver base;
     struct cloud_calls calls;
     struct cloud_kept kept;
-    struct gcp_machine machine; /* its texts are in kept */
-    char *endpoint_url;
+    struct gcp_machine machine;      /* its texts are in kept */
+    char *endpoint_url, *quotas_url; /* of Compute Engine, of Cloud Quotas */
     struct gcp_credential_source *credentials;
     /* Zones in which this driver has had machines: preemptions are looked up there. */
     char zones[GCE_ZONES_MAX][CLOUD_NAME_MAX];
@@ -34,6 +34,7 @@ struct stage {
     void (*path)(struct gcp_call *c, struct buf *out);
     void (*on_good)(struct gcp_call *c, const char *body, size_t n);
     void (*on_refused)(struct gcp_call *c, const struct err *e);
+    bool of_cloud_quotas; /* a request to Cloud Quotas, not to Compute Engine */
 };
 
 struct gcp_call {
@@ -58,7 +59,7 @@ struct gcp_call {
     char page[GCE_PAGE_TOKEN_MAX + 1];
     int pages;
     size_t next_zone;
-    struct cloud_quota_values region_quotas; /* quotas */
+    struct cloud_quota_values region_quotas, project_quotas; /* quotas */
 };
 
 /* ops for cloud_call_*, common to every operation with stages. */

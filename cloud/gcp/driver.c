@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #define ENDPOINT "https://compute.googleapis.com"
+#define QUOTAS_ENDPOINT "https://cloudquotas.googleapis.com"
 #define PAGES_MAX 1000
 /* per listing: preemptions are extra evidence, not the list of instances */
 #define PREEMPTED_PAGES_MAX 20
@@ -280,6 +281,7 @@ static void gcp_destroy(struct cloud_driver *driver)
     gcp_credential_source_destroy(d->credentials);
     cloud_kept_deinit(&d->kept);
     free(d->endpoint_url);
+    free(d->quotas_url);
     free(d);
 }
 
@@ -331,6 +333,7 @@ int gcp_driver_create(const struct gcp_options *o, struct cloud_driver **ret_dri
     if (rc == 0)
         rc = cloud_endpoint(
             "gcp", o->endpoint_url ? o->endpoint_url : ENDPOINT, &d->endpoint_url, e);
+    d->quotas_url = mem_strdup(o->endpoint_url ? d->endpoint_url : QUOTAS_ENDPOINT);
     struct gcp_credential_options credentials = {
         .file = o->credentials_file,
         .endpoint_url = d->endpoint_url,

@@ -34,7 +34,8 @@ struct gcp_machine {
 
 struct gcp_options {
     struct gcp_machine machine;
-    /* NULL for https://compute.googleapis.com; http:// only for a loopback host */
+    /* NULL for https://compute.googleapis.com and https://cloudquotas.googleapis.com; http:// only
+     * for a loopback host */
     const char *endpoint_url;
     const char *credentials_file; /* NULL for GOOGLE_APPLICATION_CREDENTIALS */
     const char *metadata_url;     /* NULL for http://169.254.169.254 */

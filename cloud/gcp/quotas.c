@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- *   regions.get --> projects.get --> done
+ *   regions.get --> projects.get --> [quotaInfos.get -->] done
+ *
+ * The last one is for the families that the others lack. Where it is refused, as in a project that
+ * has not enabled Cloud Quotas, these have no quota, as far as this driver knows.
  */
 #include "cloud/gcp/quotas.h"
 
@@ -15,6 +18,44 @@ static void finish_denied(struct gcp_call *c, const struct err *e, const char *p
     gcp_call_finish(c, &wrapped);
 }
 
+static void finish(struct gcp_call *c)
+{
+    struct err e;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < c->base.n_machines; i++)
+        rc = gce_draw_quotas(&c->base.machines[i], i, c->base.region, &c->region_quotas,
+            &c->project_quotas, &c->base.quotas, &e);
+    gcp_call_finish(c, rc == 0 ? NULL : &e);
+}
+
+/* ---- the families ---- */
+
+static void path_families(struct gcp_call *c, struct buf *out)
+{
+    (void)c;
+    gce_path_family_quota(out);
+}
+
+static void on_families(struct gcp_call *c, const char *body, size_t n)
+{
+    struct err e;
+    if (gce_parse_family_quota(body, n, c->base.region, &c->region_quotas, &e) != 0)
+        gcp_call_finish(c, &e);
+    else
+        finish(c);
+}
+
+static void on_families_refused(struct gcp_call *c, const struct err *e)
+{
+    if (e->kind == ERR_DENIED || e->kind == ERR_NOT_FOUND)
+        finish(c);
+    else
+        gcp_call_finish(c, e);
+}
+
+static const struct stage family_stage = {
+    "GET", path_families, on_families, on_families_refused, .of_cloud_quotas = true};
+
 /* ---- the project ---- */
 
 static void path_project(struct gcp_call *c, struct buf *out)
@@ -24,14 +65,18 @@ static void path_project(struct gcp_call *c, struct buf *out)
 
 static void on_project(struct gcp_call *c, const char *body, size_t n)
 {
-    struct cloud_quota_values project = {0};
+    bool lacks_families = false;
     struct err e;
-    int rc = gce_parse_quotas(body, n, &project, &e);
-    for (size_t i = 0; rc == 0 && i < c->base.n_machines; i++)
-        rc = gce_draw_quotas(&c->base.machines[i], i, c->base.region, &c->region_quotas, &project,
-            &c->base.quotas, &e);
-    cloud_quota_values_deinit(&project);
-    gcp_call_finish(c, rc == 0 ? NULL : &e);
+    if (gce_parse_quotas(body, n, &c->project_quotas, &e) != 0) {
+        gcp_call_finish(c, &e);
+        return;
+    }
+    for (size_t i = 0; i < c->base.n_machines; i++)
+        lacks_families |= gce_needs_family_quota(&c->base.machines[i], &c->region_quotas);
+    if (lacks_families)
+        gcp_call_continue(c, &family_stage);
+    else
+        finish(c);
 }
 
 static void on_project_refused(struct gcp_call *c, const struct err *e)

@@ -211,6 +211,8 @@ static int check_rate(struct gce_call *c, enum gce_group group)
 
 /* ---- Dispatch ---- */
 
+#define QUOTA_INFOS "locations/global/services/compute.googleapis.com/quotaInfos/"
+
 static const struct {
     const char *method, *path; /* below the project; * is any one name */
     const char *action;
@@ -233,6 +235,7 @@ static const struct {
     {"GET", "zones", "zones.list", GCE_READ, gce_zones_list},
     {"GET", "regions/*", "regions.get", GCE_READ, gce_regions_get},
     {"GET", "", "projects.get", GCE_READ, gce_projects_get},
+    {"GET", QUOTA_INFOS GCE_FAMILY_QUOTA, "quotaInfos.get", GCE_READ, gce_family_quota_get},
 };
 #define N_METHODS (sizeof(methods) / sizeof(methods[0]))
 
@@ -264,11 +267,15 @@ static bool fits(struct gce_call *c, const char *pattern, char *const *segments,
 /* The method, or N_METHODS with the error set. */
 static size_t find_method(struct gce_call *c)
 {
-    static const char *const roots[] = {"/compute/v1/projects/", "/compute/beta/projects/"};
+    /* the last is of Cloud Quotas, which has a host of its own at Google */
+    static const char *const roots[] = {
+        "/compute/v1/projects/", "/compute/beta/projects/", "/v1/projects/"};
+    size_t root = 0;
     char *segments[GCE_SEGMENTS_MAX], *rest = NULL;
     size_t n = 0;
-    for (size_t k = 0; k < 2 && !rest; k++)
+    for (size_t k = 0; k < sizeof(roots) / sizeof(roots[0]) && !rest; k++)
         if (str_starts(c->request->path, roots[k])) {
+            root = k;
             c->is_beta = k == 1;
             c->path = rest = mem_strdup(c->request->path + strlen(roots[k]));
         }
@@ -276,7 +283,8 @@ static size_t find_method(struct gce_call *c)
         segments[n++] = strsep(&rest, "/");
     bool is_other_way = false;
     for (size_t k = 0; k < N_METHODS && n > 0 && !rest; k++) {
-        if (!fits(c, methods[k].path, segments + 1, n - 1))
+        if (str_starts(methods[k].path, QUOTA_INFOS) != (root == 2) ||
+            !fits(c, methods[k].path, segments + 1, n - 1))
             continue;
         is_other_way = true;
         if (!str_eq(methods[k].method, c->request->method))

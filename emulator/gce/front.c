@@ -32,6 +32,8 @@ struct options {
     size_t n_quotas;
     struct gce_cpu_quota cpu_quotas[GCE_CPU_QUOTAS_MAX];
     size_t n_cpu_quotas;
+    struct gce_family_quota family_quotas[GCE_CPU_QUOTAS_MAX];
+    size_t n_family_quotas;
 };
 
 /* ---- Configuration ---- */
@@ -120,6 +122,24 @@ static void read_cpu_quotas(struct config_section *s, struct options *o)
     }
 }
 
+static void read_family_quotas(struct config_section *s, struct options *o)
+{
+    const struct yaml_node *map = yaml_opt_map(&s->r, "family_quotas");
+    for (size_t k = 0; map && k < map->n_items && s->r.rc == 0; k++) {
+        const struct yaml_node *row = map->items[k];
+        struct gce_family_quota *q = &o->family_quotas[o->n_family_quotas];
+        if (o->n_family_quotas == GCE_CPU_QUOTAS_MAX || row->type != YAML_SCALAR ||
+            !STR_COPY(q->family, row->key) ||
+            strspn(q->family, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != strlen(q->family) ||
+            str_to_i64(row->text, 0, QUOTA_MAX, "vCPUs", &q->limit, NULL) < 0) {
+            yaml_reader_fail(
+                &s->r, row, "expected at most %d lines like C4: 64", GCE_CPU_QUOTAS_MAX);
+            return;
+        }
+        o->n_family_quotas++;
+    }
+}
+
 static void *read_options(struct config_section *s)
 {
     struct options *o = mem_alloc(sizeof(*o));
@@ -132,6 +152,7 @@ static void *read_options(struct config_section *s)
     o->rate_limit = yaml_opt_i64(&s->r, "rate_limit", 1, RATE_LIMIT_MAX, RATE_LIMIT);
     read_quotas(s, o);
     read_cpu_quotas(s, o);
+    read_family_quotas(s, o);
     return o;
 }
 
@@ -183,6 +204,8 @@ static int open_gce(const struct front_setup *setup, void **ret_state, struct er
     memcpy(gce->quotas, o->quotas, sizeof(o->quotas));
     gce->n_cpu_quotas = o->n_cpu_quotas;
     memcpy(gce->cpu_quotas, o->cpu_quotas, sizeof(o->cpu_quotas));
+    gce->n_family_quotas = o->n_family_quotas;
+    memcpy(gce->family_quotas, o->family_quotas, sizeof(o->family_quotas));
     gce->role_ttl_ms = setup->role_ttl_ms;
     for (size_t k = 0; rc == 0 && k < o->n_accounts; k++)
         rc = open_account(gce, o, k, setup->dir, e);

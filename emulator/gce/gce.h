@@ -15,6 +15,7 @@
 #define GCE_BODY_MAX (1u << 20)
 #define GCE_NAME_MAX 64 /* bytes including the NUL, also below */
 #define GCE_SEGMENTS_MAX 8
+#define GCE_FAMILY_QUOTA "CPUS-PER-VM-FAMILY-per-project-region"
 #define GCE_JSON_TYPE "application/json; charset=UTF-8"
 #define GCE_LABELS_MAX 64
 #define GCE_OPERATIONS_MAX 100000 /* kept; older ones are dropped */
@@ -59,6 +60,12 @@ struct gce_cpu_quota {
     int64_t limit;
 };
 
+/* A limit of the vCPUs of a family, only reported, by the Cloud Quotas API. */
+struct gce_family_quota {
+    char family[16]; /* "C4" */
+    int64_t limit;
+};
+
 struct gce {
     struct gce_auth auth;
     int64_t rate_limit; /* requests of each group per minute */
@@ -68,6 +75,8 @@ struct gce {
     size_t n_quotas;
     struct gce_cpu_quota cpu_quotas[GCE_CPU_QUOTAS_MAX]; /* those configured */
     size_t n_cpu_quotas;
+    struct gce_family_quota family_quotas[GCE_CPU_QUOTAS_MAX]; /* those configured */
+    size_t n_family_quotas;
     struct gce_operation *operations; /* by number */
     size_t n_operations;
     int64_t last_operation;
@@ -160,6 +169,7 @@ int64_t gce_gpus_used(const struct gce_call *c, const struct gce_quota *quota);
 int gce_instances_insert(struct gce_call *c);
 int gce_regions_get(struct gce_call *c); /* gce/quotas.c, with their quotas */
 int gce_projects_get(struct gce_call *c);
+int gce_family_quota_get(struct gce_call *c); /* of Cloud Quotas: CPUS_PER_VM_FAMILY */
 int gce_instances_get(struct gce_call *c);
 int gce_instances_serial_port(struct gce_call *c);
 int gce_instances_delete(struct gce_call *c);

@@ -3,6 +3,8 @@
  * regions.get and projects.get, for their quotas. The vCPUs of a spot instance count against
  * PREEMPTIBLE_CPUS if that is configured, else, like the others, against the quota of its family,
  * N2_CPUS, if that is, else against CPUS, which every region has.
+ *
+ * quotaInfos.get of Cloud Quotas has the limits by family, which it alone reports, without the use.
  */
 #include "base/str.h"
 #include "cloud/catalogue.h"
@@ -102,6 +104,32 @@ int gce_projects_get(struct gce_call *c)
     json_object_set_new(o, "kind", json_string("compute#project"));
     json_object_set_new(o, "name", json_text(c->region->o->account));
     json_object_set_new(o, "quotas", quotas_of(c, true));
+    gce_reply_json(c, o);
+    return 0;
+}
+
+int gce_family_quota_get(struct gce_call *c)
+{
+    if (gce_query_end(c) < 0)
+        return -1;
+    json_t *o = json_object(), *infos = json_array();
+    for (size_t i = 0; i < c->gce->n_family_quotas; i++) {
+        const struct gce_family_quota *q = &c->gce->family_quotas[i];
+        json_t *info = json_object(), *dimensions = json_object(), *details = json_object(),
+               *places = json_array();
+        json_object_set_new(dimensions, "region", json_text(c->region->o->name));
+        json_object_set_new(dimensions, "vm_family", json_text(q->family));
+        json_object_set_new(details, "value", json_sprintf("%lld", (long long)q->limit));
+        json_array_append_new(places, json_text(c->region->o->name));
+        json_object_set_new(info, "dimensions", dimensions);
+        json_object_set_new(info, "details", details);
+        json_object_set_new(info, "applicableLocations", places);
+        json_array_append_new(infos, info);
+    }
+    json_object_set_new(o, "quotaId", json_string(GCE_FAMILY_QUOTA));
+    json_object_set_new(o, "metric", json_string("compute.googleapis.com/cpus_per_vm_family"));
+    json_object_set_new(o, "service", json_string("compute.googleapis.com"));
+    json_object_set_new(o, "dimensionsInfos", infos);
     gce_reply_json(c, o);
     return 0;
 }

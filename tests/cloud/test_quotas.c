@@ -88,6 +88,71 @@ static void a_google_type_counts_against_its_family_its_gpu_and_all_regions(void
     cloud_quota_values_deinit(&project);
 }
 
+#define F(dimensions, more, value)                                                                 \
+    "{\"dimensions\":{" dimensions "}," more "\"details\":{\"value\":" value "}}"
+#define FAMILY(name) "\"vm_family\":\"" name "\""
+#define REGION(name) "\"region\":\"" name "\""
+
+static void newer_google_families_have_a_quota_each(void **state)
+{
+    static const char reply[] =
+        "{\"quotaId\":\"CPUS-PER-VM-FAMILY-per-project-region\","
+        "\"dimensionsInfos\":[" F(REGION("other") "," FAMILY("C4"), "", "\"1\"") "," F(
+            REGION("r") "," FAMILY("C4"), "", "\"24\"") "," F(FAMILY("C4"), "",
+            "\"8\"") "," F(FAMILY("N4"), "\"applicableLocations\":[\"other\"],",
+            "\"9\"") "," F(FAMILY("N4"), "\"applicableLocations\":[\"other\",\"r\"],",
+            "\"-1\"") "," F("", "", "\"5\"") "]}";
+    static const struct {
+        const char *type, *rows;
+    } cases[] = {
+        {"c4-standard-8", "CPUS_PER_VM_FAMILY C4@r 8 -1/24"},
+        {"n4-standard-8", "CPUS_PER_VM_FAMILY N4@r 8 -1/1000000000000"},
+        {"m4-megamem-28", "CPUS_PER_VM_FAMILY@r 8 -1/5"},
+        {"n2-standard-8", "N2_CPUS@r 8 0/48"},
+        {"a3-highgpu-8g", ""},
+    };
+    struct cloud_quota_values region = {0}, project = {0};
+    struct err e;
+    (void)state;
+    parse_gcp("{\"quotas\":[" Q("N2_CPUS", "48", "0") "]}", &region);
+    const struct cloud_machine c4 = {"c4-standard-8", CLOUD_SPOT, 8, 0},
+                               n2 = {"n2-standard-8", CLOUD_SPOT, 8, 0},
+                               a3 = {"a3-highgpu-8g", CLOUD_SPOT, 8, 8};
+    assert_true(gce_needs_family_quota(&c4, &region));
+    assert_false(gce_needs_family_quota(&n2, &region));
+    assert_false(gce_needs_family_quota(&a3, &region));
+    assert_int_equal(gce_parse_family_quota(reply, strlen(reply), "r", &region, &e), 0);
+    assert_false(gce_needs_family_quota(&c4, &region));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct cloud_machine m = {cases[i].type, CLOUD_ON_DEMAND, 8, 0};
+        struct cloud_quotas rows = {0};
+        char shown[512];
+        assert_int_equal(gce_draw_quotas(&m, 3, "r", &region, &project, &rows, &e), 0);
+        show(&rows, shown, sizeof(shown));
+        assert_string_equal(shown, cases[i].rows);
+    }
+    cloud_quota_values_deinit(&region);
+}
+
+static void malformed_limits_of_families_are_refused(void **state)
+{
+    static const char *const wrong[] = {"", "[]", "{\"dimensionsInfos\":{}}",
+        "{\"dimensionsInfos\":[1]}", "{\"dimensionsInfos\":[{}]}",
+        "{\"dimensionsInfos\":[{\"details\":{}}]}",
+        "{\"dimensionsInfos\":[{\"details\":{\"value\":1}}]}",
+        "{\"dimensionsInfos\":[" F("", "", "\"-2\"") "]}",
+        "{\"dimensionsInfos\":[" F("", "", "\"9223372036854775808\"") "]}"};
+    struct cloud_quota_values l = {0};
+    struct err e;
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        if (gce_parse_family_quota(wrong[i], strlen(wrong[i]), "r", &l, &e) != ERR_INVALID)
+            fail_msg("accepted: %s", wrong[i]);
+    assert_int_equal(gce_parse_family_quota("{}", 2, "r", &l, &e), 0);
+    assert_int_equal(l.n, 0);
+    cloud_quota_values_deinit(&l);
+}
+
 static void googles_malformed_replies_are_refused(void **state)
 {
     static const char *const wrong[] = {"", "[]", "{\"quotas\":{}}", "{\"quotas\":[1]}",
@@ -191,6 +256,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_google_type_counts_against_its_family_its_gpu_and_all_regions),
+        cmocka_unit_test(newer_google_families_have_a_quota_each),
+        cmocka_unit_test(malformed_limits_of_families_are_refused),
         cmocka_unit_test(googles_malformed_replies_are_refused),
         cmocka_unit_test(an_azure_size_counts_against_spot_or_all_and_its_family),
         cmocka_unit_test(azures_malformed_replies_are_refused),

@@ -131,6 +131,23 @@ class AccountQuotas(unittest.TestCase):
             "compute.regions.get",
         )
 
+    def test_a_family_of_gcp_that_regions_do_not_report(self):
+        """Its limit is known, what is used of it is not."""
+        spot = {"cpu_quotas": {"PREEMPTIBLE_CPUS": 64}}
+        with Account(provider="gcp", cloud={**spot, "family_quotas": {"N2": 63}}) as lab:
+            text = 'gcp, us-central1, "CPUS_PER_VM_FAMILY N2": an unknown part of %d used; '
+            row = self.fault(lab)
+            self.assertIn(text % 63 + "pool cloud may start 8 more machines, which", row["text"])
+            lab.ask_again()
+            lab.cloud({"refuse": {"action": "quotaInfos.get", "code": "forbidden", "count": 50}})
+            (row,), _ = lab.doctor()
+            self.assertEqual(row["result"], "unknown")
+            self.assertIn("reports none for some of its types", row["text"])
+        with Account(provider="gcp", cloud={**spot, "family_quotas": {"C4": 1, "N2": 64}}) as lab:
+            (row,), _ = lab.doctor()
+            self.assertEqual(row["result"], "unknown")
+            self.assertIn(text % 64, row["text"])
+
     def test_azure(self):
         self.check_cloud(
             "azure",

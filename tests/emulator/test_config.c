@@ -227,6 +227,8 @@ static void mistakes_are_named_with_file_and_line(void **state)
         {GCP "n1-standard-8+t4}]\n    gpu_quotas: {NVIDIA_T5_GPUS: 1}\n", "NVIDIA_T4_GPUS"},
         {GCP "n1-standard-8+t4}]\n    gpu_quotas: {NVIDIA_T4_GPUS: -1}\n", "NVIDIA_T4_GPUS"},
         {GCP "n1-standard-8+t4}]\n    gpu_quotas: 4\n", "gpu_quotas"},
+        {GCP "n1-standard-8+t4}]\n    family_quotas: {c4: 64}\n", "C4: 64"},
+        {GCP "n1-standard-8+t4}]\n    family_quotas: {C4: many}\n", "C4: 64"},
         {KEYS "pools: [{zone: a, type: g6.xlarge+t4}]\n", "not an instance type of the provider"},
         {"providers: {asw: {}}\n", "did you mean aws"},
         {LAMBDA, "api_keys"},

@@ -104,10 +104,12 @@ class Rights(unittest.TestCase):
     def test_the_permissions_on_google_cloud_are_those_of_the_page(self):
         page = (CLOUDS / "gcp.md").read_text()
         table = page.split("A custom role with just these")[1].split("```")[1]
-        listed = re.search(r"--permissions=((?:compute\.[\w.]+,?(?:\\\n)?)+)", page)[1]
+        listed = re.search(
+            r"--permissions=((?:(?:compute|cloudquotas)\.[\w.]+,?(?:\\\n)?)+)", page
+        )[1]
         given = json.loads((EXAMPLES / "gcp" / "belayd-permissions.json").read_text())
-        self.assertEqual(given, sorted(re.findall(r"compute\.[\w.]+", table)))
-        self.assertEqual(given, sorted(re.findall(r"compute\.[\w.]+", listed)))
+        self.assertEqual(given, sorted(re.findall(r"(?:compute|cloudquotas)\.[\w.]+", table)))
+        self.assertEqual(given, sorted(re.findall(r"(?:compute|cloudquotas)\.[\w.]+", listed)))
         named = re.findall(r'\.permission = "(compute\.\S+)"', sources("gcp"))
         self.assertTrue(named)
         named += re.findall(r'finish_denied\(c, e, "(compute\.\S+)"\)', sources("gcp"))
