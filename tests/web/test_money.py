@@ -18,6 +18,7 @@ budgets:
   nlp: {match: {team: nlp}, usd_per_month: 100, at_limit: park}
 calendars:
   holidays: [2030-12-25]
+digest: {at: "07:00"}
 """
 ATTACK = "<img src=x onerror=xss(1)>"  # in every text that a user can set
 FORMULA = "=HYPERLINK(1)"
@@ -231,6 +232,14 @@ class Money(unittest.TestCase):
         self.b.wait("!document.querySelector('dialog')", "the end of the dialog")
         self.assertEqual(self.d.call("GET", "/api/v1/crons/2")[1]["cron"]["state"], "paused")
         self.post("crons/2/resume", {}, 200)
+
+    def test_the_digest_says_which_host_gets_it(self):
+        own = {"url": "https://hooks.lab.example/a-secret", "format": "teams"}
+        self.post("digest/subscription", own, 200)
+        self.b.open("/console/digest")
+        self.b.wait_text("It is sent to a URL at hooks.lab.example (teams).", "main")
+        self.assertNotIn("a-secret", self.b.driver.page_source)
+        self.post("digest/subscription", {"url": None}, 200)
 
     def test_an_error_stays_in_the_dialog_and_escape_leaves_it(self):
         self.open("tokens")

@@ -114,11 +114,13 @@ function Subscription() {
         act: () => post("/api/v1/digest/subscription", { mail: null }),
         body: html`<p>No further digest is mailed to you. It stays on this page.</p>`,
     };
+    const url = (d) =>
+        d.url_host && html`<p>It is sent to a URL at ${d.url_host} (${d.format}).</p>`;
     return html`<${Card} title="By mail"><${Loaded} of=${of} lines=${1}>${(d) =>
         d.mail
-            ? html`<p>It is mailed to ${d.mail}.</p><${AskButton} of=${questions} question=${end}
-            label="End the subscription" />`
-            : html`<p>You do not get it by mail.</p>${
+            ? html`<p>It is mailed to ${d.mail}.</p>${url(d)}<${AskButton} of=${questions}
+            question=${end} label="End the subscription" />`
+            : html`<p>You do not get it by mail.</p>${url(d)}${
                   hasRole("member") &&
                   html`<${AskButton} of=${questions}
             question=${subscribe} label="Subscribe" />`
