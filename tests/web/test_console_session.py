@@ -17,7 +17,7 @@ from selenium.webdriver.support.ui import Select
 
 SCRIPT = "#!/bin/sh\nexec %s %s 100000 0.05\n" % (PYTHON, os.path.join(JOBS, "chain.py"))
 STAYS = "#!/bin/sh\nexec sleep 100000\n"
-LINES = "[...document.querySelectorAll('[role=log] .log-block > *')].map((e) => e.innerText)"
+LINES = "[...document.querySelectorAll('[role=log] .log-block > *')].map((e) => e.textContent)"
 # The form asks belayd while one types, and belayd refuses what is half written.
 HALF = "/api/v1/jobs/estimate - Failed to load resource: the server responded with a status of 400"
 FOCUS_SHOWS = """const s = getComputedStyle(document.activeElement);
@@ -63,7 +63,10 @@ class Session(unittest.TestCase):
         b.wait(LINES + ".some((l) => l.startsWith('step 30 '))", "step 30 in the output")
         self.cluster.cloud({"reclaim": {"instance": self.cluster.instance_of(job), "notice_s": 5}})
         b.wait_text("reclaimed", "main table")
-        b.wait_text("attempt 2", "[role=log] [role=separator]")
+        b.wait(
+            "/attempt 2/.test((document.querySelector('[role=log] [role=separator]') || {}).textContent)",
+            "the seam between the attempts",
+        )
         lines = b.wait(
             "(() => { const lines = %s; const seam = lines.findIndex((l) => /attempt 2/.test(l));"
             " return seam > 0 && lines.length > seam + 20 && lines })()" % LINES,

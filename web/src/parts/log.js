@@ -13,6 +13,7 @@ const PIECE = 65536; // bytes at a time
 const LINES_MAX = 20000; // kept; older ones are read again on demand
 const POLL_MS = 3000;
 const BLOCK = 200; // lines that are drawn together
+const LINE_PX = 19; // of a short line in job.css, for blocks that were never in sight
 const SEAM = /^---- belay: (attempt .*) ----$/;
 
 export function Log({ job, ranks }) {
@@ -145,6 +146,7 @@ function Block({ lines, first, word, hit }) {
     const marked = near || isHere ? word : "";
     return useMemo(
         () => html`<div class="log-block" ref=${element}
+            style=${{ containIntrinsicSize: "auto " + LINE_PX * lines.length + "px" }}
             data-block=${Math.floor(first / BLOCK)}>${kept.current.map((line, i) =>
                 lineOf(line, first + i, isHere && hit === first + i, marked),
             )}</div>`,
