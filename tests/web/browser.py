@@ -85,13 +85,21 @@ again();
 """
 
 
-def need():
-    """Skips the test where there is no Chromium that it can drive."""
+def missing():
+    """What keeps Chromium from being driven here; None if nothing does."""
     if webdriver is None:
-        npm.skip("python3-selenium is not installed; scripts/setup installs it on Debian")
+        return "python3-selenium is not installed; scripts/setup installs it on Debian"
     for program in (CHROMIUM, DRIVER):
         if not os.path.exists(program):
-            npm.skip("there is no %s; scripts/setup installs it on Debian" % program)
+            return "there is no %s; scripts/setup installs it on Debian" % program
+    return None
+
+
+def need():
+    """Skips the test where there is no Chromium that it can drive."""
+    why = missing()
+    if why:
+        npm.skip(why)
 
 
 def key_hash(url):
