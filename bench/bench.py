@@ -6,7 +6,8 @@ machine shows in both.
     scripts/bench policy --product      # bench/policy_product.py
     bench/bench.py NAME...   # only these: submits jobs notice requeue latency startup queue restart
                              # market agents checkpoint commit state_dict gpu lost reclaim fair plan
-                             # policy pace telemetry ledger flood (BELAY_BUILD names the build)
+                             # policy pace telemetry ledger stream console flood (BELAY_BUILD
+                             # names the build)
 
 docs/benchmarks.md says what each figure means. Nothing here passes or fails.
 """
@@ -26,8 +27,9 @@ import tempfile
 import time
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
+sys.path[:0] = [os.path.join(TOP, "tests", "e2e"), os.path.join(TOP, "tests", "web")]
 import agents  # noqa: E402
+import browsing  # noqa: E402
 import checkpoint  # noqa: E402
 import commit  # noqa: E402
 import flood  # noqa: E402
@@ -551,6 +553,15 @@ def bench_stream():
         stream.bench(l, say, resident)
 
 
+def bench_console():
+    why = browsing.missing(lab.BUILD + "/scheduler/belayd")
+    if why:
+        print("console: skipped: " + why)
+        return
+    with Local("--no-agent") as l:
+        browsing.bench(l, say, SPEC)
+
+
 def bench_state_dict():
     state_dict.bench(say)
 
@@ -823,6 +834,7 @@ BENCHES = {
     "market": bench_market,
     "agents": bench_agents,
     "stream": bench_stream,
+    "console": bench_console,
     "checkpoint": bench_checkpoint,
     "commit": bench_commit,
     "state_dict": bench_state_dict,

@@ -124,9 +124,12 @@ async def measure(l, say, resident, crowd):
     )
 
 
-def bench(l, say, resident):
-    """l: a bench.Local without an agent."""
+def raise_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+
+
+def with_nodes(l, use):
+    """Runs `await use(fleet)` while NODES simulated agents, which join before, each run a job."""
     with open(os.path.join(l.home, "belayd.json")) as f:
         info = json.load(f)
     with open(os.path.join(l.home, "ca.pem")) as f:
@@ -136,10 +139,6 @@ def bench(l, say, resident):
         l.post("/tokens", {"kind": "join", "pool": "local", "ttl_ms": 3600000})["token"]
         for _ in range(NODES)
     ]
-    users = ["viewer-%d" % i for i in range(-(-STREAMS // PER_USER))]
-    tokens = [l.post("/tokens", {"kind": "api", "user": u, "admin": True})["token"] for u in users]
-    tokens = (tokens * PER_USER)[:STREAMS]
-    l.submit_all(QUEUED, 32)
 
     async def play():
         joined, polls = [agents.Agent(fleet, n) for n in range(NODES)], []
@@ -153,9 +152,23 @@ def bench(l, say, resident):
         await asyncio.gather(*(enter(a, t) for a, t in zip(joined, joins)))
         await agents.wait_until(lambda: all(a.attempts for a in joined), "a job on each node", 600)
         await asyncio.sleep(2)  # until each agent has reported its job as running
-        await measure(l, say, resident, Crowd(fleet.address, fleet.ca, tokens))
+        await use(fleet)
         for poll in polls:
             poll.cancel()
         await asyncio.gather(*polls, return_exceptions=True)
 
     asyncio.run(play())
+
+
+def bench(l, say, resident):
+    """l: a bench.Local without an agent."""
+    raise_files()
+    users = ["viewer-%d" % i for i in range(-(-STREAMS // PER_USER))]
+    tokens = [l.post("/tokens", {"kind": "api", "user": u, "admin": True})["token"] for u in users]
+    tokens = (tokens * PER_USER)[:STREAMS]
+    l.submit_all(QUEUED, 32)
+
+    async def use(fleet):
+        await measure(l, say, resident, Crowd(fleet.address, fleet.ca, tokens))
+
+    with_nodes(l, use)
