@@ -333,9 +333,12 @@ int db_read_ledger(struct db_reader *r, int64_t job, db_ledger_fn fn, void *ctx,
 int db_read_nodes(struct db_reader *r, bool live_only, db_node_fn fn, void *ctx, struct err *e);
 int db_read_instances(
     struct db_reader *r, bool live_only, db_instance_fn fn, void *ctx, struct err *e);
-/* Reads the newest instances, the latest first. */
-int db_read_newest_instances(
-    struct db_reader *r, int64_t limit, db_instance_fn fn, void *ctx, struct err *e);
+/* Reads at most `limit` of the nodes, of the instances, with an id below `before`, the latest
+ * first. */
+int db_read_newest_nodes(
+    struct db_reader *r, int64_t before, int64_t limit, db_node_fn fn, void *ctx, struct err *e);
+int db_read_newest_instances(struct db_reader *r, int64_t before, int64_t limit, db_instance_fn fn,
+    void *ctx, struct err *e);
 int db_read_offers(struct db_reader *r, db_offer_fn fn, void *ctx, struct err *e);
 int db_read_token_by_hash(
     struct db_reader *r, const char *hash, struct token_row *ret_token, struct err *e);

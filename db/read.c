@@ -543,14 +543,31 @@ int db_read_instances(
     return query_finish(&q);
 }
 
+#define NEWEST "WHERE id < ?1 ORDER BY id DESC LIMIT ?2"
+
+int db_read_newest_nodes(
+    struct db_reader *r, int64_t before, int64_t limit, db_node_fn fn, void *ctx, struct err *e)
+{
+    struct node_row row = {0};
+    struct query q;
+
+    query_init(&q, r->statements, TABLE_NODES, NEWEST, e);
+    query_i64(&q, 1, before);
+    query_i64(&q, 2, limit);
+    while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
+        ;
+    return query_finish(&q);
+}
+
 int db_read_newest_instances(
-    struct db_reader *r, int64_t limit, db_instance_fn fn, void *ctx, struct err *e)
+    struct db_reader *r, int64_t before, int64_t limit, db_instance_fn fn, void *ctx, struct err *e)
 {
     struct instance_row row = {0};
     struct query q;
 
-    query_init(&q, r->statements, TABLE_INSTANCES, "ORDER BY id DESC LIMIT ?1", e);
-    query_i64(&q, 1, limit);
+    query_init(&q, r->statements, TABLE_INSTANCES, NEWEST, e);
+    query_i64(&q, 1, before);
+    query_i64(&q, 2, limit);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
     return query_finish(&q);

@@ -65,7 +65,7 @@ int spot_history_load(struct db_reader *db, struct model *m, struct wall now, st
     struct observations *w = mem_alloc(sizeof *w);
     w->m = m;
     w->since.ms = now.ms - HISTORY_MS;
-    int rc = db_read_newest_instances(db, MACHINES_MAX, on_instance, w, e);
+    int rc = db_read_newest_instances(db, INT64_MAX, MACHINES_MAX, on_instance, w, e);
     if (rc == 0 && w->n > 0)
         qsort(w->list, w->n, sizeof w->list[0], by_time);
     for (size_t i = 0; rc == 0 && i < w->n; i++)

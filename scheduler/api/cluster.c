@@ -11,6 +11,8 @@
 
 /* ---- lists ---- */
 
+#define PAGE_MAX 1000 /* rows of a page of nodes or instances that may be gone */
+
 /* Replies {name: list}, or the error. Takes ownership of the list. */
 static void reply_list(
     struct http_exchange *x, const char *name, json_t *list, int rc, const struct err *e)
@@ -25,26 +27,76 @@ static void reply_list(
     api_reply_json(x, 200, o);
 }
 
-struct node_list {
+/* All rows that are live, in the order of their ids; or a page of all rows, which are read from the
+ * newest on. */
+struct rows {
+    int64_t before, limit; /* 0: the live ones */
+    int64_t n, oldest, next;
+    json_t *list;
     const struct model *model;
     struct mono now;
-    json_t *nodes;
 };
+
+/* Takes ownership of the row. */
+static void add_row(struct rows *l, int64_t id, json_t *row)
+{
+    if (l->limit == 0) {
+        json_array_append_new(l->list, row);
+    } else if (l->n++ < l->limit) {
+        json_array_insert_new(l->list, 0, row);
+        l->oldest = id;
+    } else {
+        l->next = l->oldest;
+        json_decref(row);
+    }
+}
 
 static int add_node(void *ctx, const struct node_row *n)
 {
-    struct node_list *l = ctx;
+    struct rows *l = ctx;
     const struct node *live = l->model ? model_node(l->model, n->id) : NULL;
     json_t *node = api_json_node(n, live, l->now);
     api_json_reserve(node, l->model, live);
-    json_array_append_new(l->nodes, node);
+    add_row(l, n->id, node);
     return 0;
 }
 
 static int add_instance(void *ctx, const struct instance_row *i)
 {
-    json_array_append_new(ctx, api_json_instance(i));
+    add_row(ctx, i->id, api_json_instance(i));
     return 0;
+}
+
+static int read_number(
+    struct http_exchange *x, const char *name, int64_t max, int64_t *ret_value, struct err *e)
+{
+    const char *text = http_request_query(x, name);
+    *ret_value = max;
+    return text ? str_to_i64(text, 1, max, name, ret_value, e) : 0;
+}
+
+/* Reads which rows are asked for; `list` is still to be made. */
+static int read_rows(struct http_exchange *x, bool all, struct rows *ret_rows, struct err *e)
+{
+    *ret_rows = (struct rows){0};
+    if (!all && (http_request_query(x, "before") || http_request_query(x, "limit")))
+        return err_set(
+            e, ERR_INVALID, "before, limit: are of state=all; the live ones are one page");
+    if (!all)
+        return 0;
+    int rc = read_number(x, "before", INT64_MAX, &ret_rows->before, e);
+    return rc != 0 ? rc : read_number(x, "limit", PAGE_MAX, &ret_rows->limit, e);
+}
+
+static void reply_rows(
+    struct http_exchange *x, const char *name, struct rows *l, int rc, const struct err *e)
+{
+    if (rc != 0) {
+        json_decref(l->list);
+        http_reply_err(x, e);
+        return;
+    }
+    api_reply_json(x, 200, json_pack("{s:o,s:o}", name, l->list, "next", api_json_opt(l->next, 0)));
 }
 
 struct offer_list {
@@ -61,19 +113,33 @@ static int add_offer(void *ctx, const struct offer_row *o)
     return 0;
 }
 
+/* Reads the query again, which has been checked before. */
 static void reply_nodes(const struct api *a, struct http_exchange *x, const struct caller *viewer,
     const struct model *model, int64_t all)
 {
     (void)viewer;
     struct err e;
-    struct node_list l = {.model = model, .now = tick_now(a->o.tick).mono, .nodes = json_array()};
-    reply_list(x, "nodes", l.nodes, db_read_nodes(a->o.reader, !all, add_node, &l, &e), &e);
+    struct rows l;
+    int rc = read_rows(x, all, &l, &e);
+    l.model = model;
+    l.now = tick_now(a->o.tick).mono;
+    l.list = json_array();
+    if (rc == 0)
+        rc = all ? db_read_newest_nodes(a->o.reader, l.before, l.limit + 1, add_node, &l, &e)
+                 : db_read_nodes(a->o.reader, true, add_node, &l, &e);
+    reply_rows(x, "nodes", &l, rc, &e);
 }
 
 void api_nodes_list(struct request *q)
 {
     bool all;
-    if (api_query_state(q, "live", &all))
+    struct err e;
+    struct rows checked;
+    if (!api_query_state(q, "live", &all))
+        return;
+    if (read_rows(q->x, all, &checked, &e) != 0)
+        http_reply_err(q->x, &e);
+    else
         api_read_model_or_database(q, reply_nodes, all);
 }
 
@@ -81,11 +147,16 @@ void api_instances_list(struct request *q)
 {
     bool all;
     struct err e;
+    struct rows l;
+    struct db_reader *r = q->api->o.reader;
     if (!api_query_state(q, "live", &all))
         return;
-    json_t *list = json_array();
-    reply_list(q->x, "instances", list,
-        db_read_instances(q->api->o.reader, !all, add_instance, list, &e), &e);
+    int rc = read_rows(q->x, all, &l, &e);
+    l.list = json_array();
+    if (rc == 0)
+        rc = all ? db_read_newest_instances(r, l.before, l.limit + 1, add_instance, &l, &e)
+                 : db_read_instances(r, true, add_instance, &l, &e);
+    reply_rows(q->x, "instances", &l, rc, &e);
 }
 
 static void reply_offers(const struct api *a, struct http_exchange *x, const struct caller *viewer,

@@ -304,7 +304,10 @@ class Chaos:
         return problems
 
     def check_cloud(self):
-        rows = {i["provider_id"] for i in self.lab.get("/instances?state=all")["instances"]}
+        rows, page = set(), {"next": 1 << 62}
+        while page["next"]:
+            page = self.lab.get("/instances?state=all&before=%d" % page["next"])
+            rows.update(i["provider_id"] for i in page["instances"])
         for i in self.lab.state()["instances"]:
             if i["instance"] not in rows:
                 yield "machine %s has no row" % i["instance"]

@@ -668,6 +668,12 @@ static void nodes_and_instances_can_be_the_live_ones_only(void **state)
     s = (struct collected){0};
     assert_int_equal(db_read_instances(r, false, collect_instance, &s, &e), 0);
     assert_ids(&s, 3, 1, 2, 3);
+    s = (struct collected){0};
+    assert_int_equal(db_read_newest_nodes(r, INT64_MAX, 2, collect_node, &s, &e), 0);
+    assert_ids(&s, 2, 3, 2);
+    s = (struct collected){0};
+    assert_int_equal(db_read_newest_instances(r, 3, 9, collect_instance, &s, &e), 0);
+    assert_ids(&s, 2, 2, 1);
 }
 
 static int collect_sum(void *ctx, const struct ledger_sum *sum)

@@ -53,6 +53,41 @@ class Agents(unittest.TestCase):
 
     # ---- joining ----
 
+    def test_all_nodes_come_in_pages_and_the_live_ones_at_once(self):
+        joined = [self.joined()[0] for _ in range(3)]
+
+        def rows(query):
+            status, page, _ = self.d.call("GET", "/api/v1/nodes" + query)
+            self.assertEqual(status, 200)
+            return [n["id"] for n in page["nodes"]], page["next"]
+
+        every, after = rows("?state=all")
+        self.assertIsNone(after)
+        self.assertEqual(every, sorted(every))
+        self.assertLess(set(joined), {*every, 0})
+        self.assertEqual(rows(""), (every, None))
+        walked, before = [], every[-1] + 1
+        while before:
+            page, before = rows("?state=all&limit=2&before=%d" % before)
+            self.assertLessEqual(len(page), 2)
+            walked = page + walked
+        self.assertEqual(walked, every)
+        self.assertEqual(rows("?state=all&before=1"), ([], None))
+        reply = self.d.call("GET", "/api/v1/instances?state=all&limit=2")[1]
+        self.assertEqual(reply, {"instances": [], "next": None})
+        for route in ("nodes", "instances"):
+            for query, says in (
+                ("?limit=2", "are of state=all"),
+                ("?before=7&state=live", "are of state=all"),
+                ("?state=all&limit=0", "limit"),
+                ("?state=all&limit=1001", "limit"),
+                ("?state=all&before=-1", "before"),
+                ("?state=all&before=x", "before"),
+            ):
+                status, error, _ = self.d.call("GET", "/api/v1/%s%s" % (route, query))
+                self.assertEqual(status, 400, query)
+                self.assertIn(says, error["error"]["text"])
+
     def test_join_and_sync(self):
         node, cert = self.joined()
         status, desired, _ = self.sync(cert)

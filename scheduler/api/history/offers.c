@@ -135,7 +135,7 @@ static json_t *offer_json(struct seen_offer *o)
 static int read_history(struct db_reader *r, void *of, json_t **ret_reply, struct err *e)
 {
     struct offer_history *h = of;
-    int rc = db_read_newest_instances(r, MACHINES_MAX + 1, add_machine, h, e);
+    int rc = db_read_newest_instances(r, INT64_MAX, MACHINES_MAX + 1, add_machine, h, e);
     if (rc != 0)
         return rc;
     json_t *offers = json_array();
