@@ -134,6 +134,11 @@ void client_reply_deinit(struct client_reply *r);
 int client_json(struct client *c, const char *method, const char *path, const json_t *body,
     json_t **ret_value, struct err *e);
 
+/* GET of all pages of a list whose pages are the newest entries before one: {name: the list,
+ * "next": null}. The path has a query. */
+int client_pages(
+    struct client *c, const char *path, const char *name, json_t **ret_value, struct err *e);
+
 /* GET path for a verb: returns the value, or NULL after printing the error. */
 json_t *cli_get(const char *path);
 json_t *cli_post(const char *path, const json_t *body);

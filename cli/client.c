@@ -449,6 +449,34 @@ int client_json(struct client *c, const char *method, const char *path, const js
     return call_for_json(c, method, path, body, CALL_MS, ret_value, e);
 }
 
+int client_pages(
+    struct client *c, const char *path, const char *name, json_t **ret_value, struct err *e)
+{
+    json_t *all = NULL, *page, *list;
+    int64_t before = 0;
+    int rc = 0;
+    do {
+        rc = client_json(c, "GET",
+            before ? CLI_PATH("%s&before=%lld", path, (long long)before) : path, NULL, &page, e);
+        if (rc != 0)
+            break;
+        const int64_t next = cli_int(page, "next", 0);
+        before = before == 0 || next < before ? next : 0;
+        list = json_object_get(page, name);
+        if (all && json_is_array(list))
+            json_array_extend(list, json_object_get(all, name));
+        json_decref(all);
+        all = page;
+    } while (before > 0);
+    if (rc != 0) {
+        json_decref(all);
+        return rc;
+    }
+    json_object_set_new(all, "next", json_null());
+    *ret_value = all;
+    return 0;
+}
+
 static json_t *call_once(
     const char *method, const char *path, const json_t *body, int64_t timeout_ms)
 {

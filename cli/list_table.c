@@ -282,7 +282,12 @@ int list_output(const struct cli_args *a, const json_t *reply, const char *name,
 int list_print(
     const struct cli_args *a, const char *path, const char *name, const struct list_column *columns)
 {
-    json_t *v = cli_get(path);
+    return list_print_reply(a, cli_get(path), name, columns);
+}
+
+int list_print_reply(
+    const struct cli_args *a, json_t *v, const char *name, const struct list_column *columns)
+{
     int rc = v ? list_output(a, v, name, columns) : CLI_FAILED;
     if (v && !a->json && json_array_size(json_object_get(v, name)) == 0) {
         char none[64];

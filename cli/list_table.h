@@ -49,6 +49,10 @@ int list_output(const struct cli_args *a, const json_t *reply, const char *name,
 int list_print(const struct cli_args *a, const char *path, const char *name,
     const struct list_column *columns);
 
+/* Prints a reply of that call, which it takes; nothing and a failure for NULL. */
+int list_print_reply(
+    const struct cli_args *a, json_t *v, const char *name, const struct list_column *columns);
+
 /* Columns shared by several verbs. */
 extern const struct list_column node_columns[], offer_columns[];
 

@@ -155,6 +155,23 @@ static int change_all(const struct node_options *w, const struct cli_args *a)
     return rc;
 }
 
+static int list_all(const struct cli_args *a)
+{
+    struct client *c;
+    struct err e;
+    json_t *v = NULL;
+    int rc = client_create(&c, &e);
+    if (rc == 0) {
+        rc = client_pages(c, "/api/v1/nodes?state=all", "nodes", &v, &e);
+        client_destroy(c);
+    }
+    if (rc != 0) {
+        cli_error("%s", e.text);
+        return CLI_FAILED;
+    }
+    return list_print_reply(a, v, "nodes", node_columns);
+}
+
 static int run(int argc, const char **argv)
 {
     struct node_options w = {0};
@@ -164,9 +181,10 @@ static int run(int argc, const char **argv)
         rc = change_all(&w, &a);
     else if (rc == 0 && w.racks)
         rc = list_print(&a, "/api/v1/racks", "racks", rack_columns);
+    else if (rc == 0 && w.all)
+        rc = list_all(&a);
     else if (rc == 0)
-        rc = list_print(
-            &a, w.all ? "/api/v1/nodes?state=all" : "/api/v1/nodes", "nodes", node_columns);
+        rc = list_print(&a, "/api/v1/nodes", "nodes", node_columns);
     free(w.reason);
     cli_args_deinit(&a);
     return rc < 0 ? CLI_OK : rc;

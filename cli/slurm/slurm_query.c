@@ -72,8 +72,9 @@ static const char *node_name(struct walk *w, int64_t id)
 {
     size_t i;
     const json_t *node;
-    if (!w->nodes)
-        w->nodes = slurm_get(w->q->program, w->c, "/api/v1/nodes?state=all");
+    struct err e;
+    if (!w->nodes && client_pages(w->c, "/api/v1/nodes?state=all", "nodes", &w->nodes, &e) != 0)
+        slurm_error(w->q->program, "%s", e.text);
     json_array_foreach(json_object_get(w->nodes, "nodes"), i, node)
     {
         if (cli_int(node, "id", 0) == id)
