@@ -12,7 +12,7 @@ const { nodeTroubles, usedOf } = await import("../../../web/src/parts/node.js");
 const { filtered } = await import("../../../web/src/pages/nodes.js");
 const { drawOf, powerText, tileState } = await import("../../../web/src/parts/rack.js");
 const { baseLoadText } = await import("../../../web/src/parts/pool.js");
-const { joined } = await import("../../../web/src/pages/events.js");
+const { joined } = await import("../../../web/src/parts/older.js");
 const { restOf } = await import("../../../web/src/pages/jobs.js");
 const { reservationOf } = await import("../../../web/src/parts/reservation_form.js");
 const { busiest, outcomeSeries, priceSeries } = await import(
@@ -105,9 +105,9 @@ test("what a pool keeps is said in words", () => {
 
 test("older events stay below newer ones, each once, and without a gap", () => {
     const ids = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => ({ id: from + i }));
-    assert.deepEqual(joined(ids(1, 5), ids(4, 8)), ids(1, 8));
-    assert.deepEqual(joined(ids(1, 5), []), ids(1, 5));
-    assert.deepEqual(joined(ids(1, 5), ids(301, 500)), ids(301, 500)); // between: not known
+    assert.deepEqual(joined(ids(1, 5), ids(4, 8), 200), ids(1, 8));
+    assert.deepEqual(joined(ids(1, 5), [], 200), ids(1, 5));
+    assert.deepEqual(joined(ids(1, 5), ids(301, 500), 200), ids(301, 500)); // between: not known
 });
 
 test("a reservation has what was filled in", () => {

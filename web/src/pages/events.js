@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The event log of the cluster, newest first, live; older pages are added below.
-import { get, withQuery } from "../api.js";
+import { withQuery } from "../api.js";
 import { useData } from "../data.js";
-import { html, useEffect, useState } from "../dom.js";
+import { html } from "../dom.js";
 import { PageHead } from "../parts/card.js";
 import { EventList } from "../parts/events.js";
 import { Choice, Field, Filters } from "../parts/fields.js";
-import { Failure, Loaded } from "../parts/states.js";
+import { OlderButton, allRows, useOlder } from "../parts/older.js";
+import { Loaded } from "../parts/states.js";
 
 const PAGE = 200;
 const GROUPS = {
@@ -52,7 +53,7 @@ export function Events({ query }) {
         instance: number(instance),
     });
     const newest = useData(path, { on: ["event"] });
-    const older = useOlder(path);
+    const older = useOlder(path, "events");
     const options = GROUPS[group] || !group ? NAMES : [...NAMES, [group, group]];
     return html`<${PageHead} title="Events" />
         <${Filters}>
@@ -68,43 +69,7 @@ export function Events({ query }) {
 }
 
 function Pages({ newest, older }) {
-    const events = older.kept ? joined(older.kept, newest.events) : newest.events;
-    const next = older.kept ? older.next : newest.next;
+    const events = allRows(older, newest.events, PAGE);
     return html`<${EventList} events=${events} empty="No event is like that" />
-        ${older.error && html`<${Failure} error=${older.error} />`}
-        ${
-            next &&
-            html`<p><button type="button" disabled=${older.busy}
-            onClick=${() => older.more(next, events)}>
-            ${older.busy ? "Loading …" : "Older events"}</button></p>`
-        }`;
-}
-
-/** Kept events before newer ones, each once; only the newer ones if some between are missing. */
-export function joined(kept, newest) {
-    if (newest.length === 0) return kept;
-    const first = newest[0].id,
-        last = kept.length > 0 ? kept[kept.length - 1].id : 0;
-    return last < first && newest.length >= PAGE
-        ? newest
-        : [...kept.filter((e) => e.id < first), ...newest];
-}
-
-/** What was shown when older pages were asked for, with these; it goes on below the newest page. */
-function useOlder(path) {
-    const none = { path, kept: null, next: null, busy: false, error: null };
-    const [state, setState] = useState(none);
-    useEffect(() => setState(none), [path]);
-    const set = (change) =>
-        setState((old) => (old.path === path ? { ...old, ...change(old) } : old));
-    const more = async (before, shown) => {
-        set(() => ({ busy: true, error: null }));
-        try {
-            const page = await get(withQuery(path + "&before=" + before, {}));
-            set(() => ({ busy: false, next: page.next, kept: [...page.events, ...shown] }));
-        } catch (error) {
-            set(() => ({ busy: false, error }));
-        }
-    };
-    return { ...(state.path === path ? state : none), more };
+        <${OlderButton} older=${older} page=${newest} rows=${events} name="events" />`;
 }

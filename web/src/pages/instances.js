@@ -7,11 +7,13 @@ import { PageHead } from "../parts/card.js";
 import { Choice, Filters } from "../parts/fields.js";
 import { instanceColumns } from "../parts/instance.js";
 import { PoolChoice } from "../parts/node.js";
+import { OlderButton, allRows, onlyRow, useOlder } from "../parts/older.js";
 import { Empty, Loaded } from "../parts/states.js";
 import { Stat, Stats } from "../parts/stat.js";
 import { LongTable } from "../parts/table.js";
 import { setQuery } from "../router.js";
 
+const PAGE = 1000; // rows of a page of belayd
 const ROW_PX = 37; // of .table-long td in table.css
 const SHOW = [
     ["live", "live"],
@@ -23,9 +25,13 @@ export function Instances({ query }) {
         all = state === "all",
         pool = query.get("pool") || "",
         id = query.get("id");
-    const list = useData("/api/v1/instances?state=" + (all ? "all" : "live"), { on: ["instance"] });
+    const path =
+        "/api/v1/instances?state=" + (all || id ? "all" : "live") + (id ? onlyRow(id) : "");
+    const list = useData(path, { on: ["instance"] });
+    const older = useOlder(path, "instances");
     return html`<${PageHead} title="Instances" note="Machines that belay launched at providers" />
-        <${Loaded} of=${list} lines=${8}>${({ instances }) => {
+        <${Loaded} of=${list} lines=${8}>${(page) => {
+            const instances = allRows(older, page.instances, PAGE);
             const shown = instances
                 .filter((i) => (!pool || i.pool === pool) && (!id || String(i.id) === id))
                 .reverse();
@@ -54,6 +60,11 @@ export function Instances({ query }) {
                           }</${Empty}>`
                         : html`<${LongTable} caption="Instances" columns=${instanceColumns}
                         rows=${shown} rowKey=${(i) => i.id} rowHeight=${ROW_PX} />`
+                }
+                ${
+                    !id &&
+                    html`<${OlderButton} older=${older} page=${page} rows=${instances}
+                    name="instances" />`
                 }`;
         }}</${Loaded}>`;
 }

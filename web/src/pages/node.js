@@ -12,6 +12,7 @@ import { JobLink, JobName } from "../parts/job.js";
 import { NodeState, PoolLink, Share, nodeTroubles } from "../parts/node.js";
 import { NodeActions } from "../parts/node_actions.js";
 import { Empty, Loaded } from "../parts/states.js";
+import { onlyRow } from "../parts/older.js";
 import { Stat, Stats } from "../parts/stat.js";
 import { Table } from "../parts/table.js";
 import { Ago, Lasted, Moment } from "../parts/time.js";
@@ -20,7 +21,7 @@ export function Node({ params }) {
     const live = useData("/api/v1/nodes", { on: ["node", "job"] });
     const isHere = (n) => String(n.id) === params.id || n.name === params.id;
     const here = live.data && live.data.nodes.find(isHere);
-    const all = useData(live.data && !here ? "/api/v1/nodes?state=all" : null);
+    const all = useData(live.data && !here ? "/api/v1/nodes?state=all" + onlyRow(params.id) : null);
     const of = here || !live.data ? live : all;
     const rows = of.data ? of.data.nodes.filter(isHere) : [];
     const node = rows[rows.length - 1];

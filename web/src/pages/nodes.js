@@ -6,10 +6,12 @@ import { count, rate } from "../format.js";
 import { PageHead } from "../parts/card.js";
 import { Choice, Field, Filters } from "../parts/fields.js";
 import { PoolChoice, nodeColumns, nodeTroubles } from "../parts/node.js";
+import { OlderButton, allRows, useOlder } from "../parts/older.js";
 import { Empty, Loaded } from "../parts/states.js";
 import { Stat, Stats } from "../parts/stat.js";
 import { LongTable } from "../parts/table.js";
 
+const PAGE = 1000; // rows of a page of belayd
 const ROW_PX = 37; // of .table-long td in table.css
 const SHOW = [
     ["live", "live"],
@@ -21,11 +23,12 @@ export function Nodes({ query }) {
     const show = query.get("state") || "live",
         pool = query.get("pool") || "",
         name = query.get("name") || "";
-    const list = useData("/api/v1/nodes?state=" + (show === "all" ? "all" : "live"), {
-        on: ["node", "summary"],
-    });
+    const path = "/api/v1/nodes?state=" + (show === "all" ? "all" : "live");
+    const list = useData(path, { on: ["node", "summary"] });
+    const older = useOlder(path, "nodes");
     return html`<${PageHead} title="Nodes" />
-        <${Loaded} of=${list} lines=${8}>${({ nodes }) => {
+        <${Loaded} of=${list} lines=${8}>${(page) => {
+            const nodes = allRows(older, page.nodes, PAGE);
             const shown = filtered(nodes, { show, pool, name });
             return html`<${Figures} nodes=${nodes.filter((n) => !n.gone_at)} />
                 <${Filters}>
@@ -38,7 +41,8 @@ export function Nodes({ query }) {
                         ? html`<${Nothing} any=${nodes.length > 0} />`
                         : html`<${LongTable} caption="Nodes" columns=${nodeColumns} rows=${shown}
                         rowKey=${(n) => n.id} rowHeight=${ROW_PX} />`
-                }`;
+                }
+                <${OlderButton} older=${older} page=${page} rows=${nodes} name="nodes" />`;
         }}</${Loaded}>`;
 }
 
