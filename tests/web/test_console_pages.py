@@ -59,6 +59,8 @@ class Pages(unittest.TestCase):
 
     def test_pages(self):
         self.b.open("/")
+        self.b.driver.delete_all_cookies()  # of another test's session
+        self.b.open("/")
         self.b.one("input[name=token]", "the sign-in, which / shows to strangers")
         self.check_looks("sign-in")
         console.sign_in(self.b, self.cluster.token("ada"))
