@@ -35,7 +35,7 @@ export function Instances({ query }) {
             const shown = instances
                 .filter((i) => (!pool || i.pool === pool) && (!id || String(i.id) === id))
                 .reverse();
-            return html`<${Figures} instances=${instances} />
+            return html`${!id && html`<${Figures} instances=${instances} />`}
                 <${Filters}>
                     <${Choice} name="state" label="Show" value=${state} options=${SHOW} />
                     <${PoolChoice} rows=${instances} pool=${pool} />
