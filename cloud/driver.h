@@ -64,9 +64,11 @@ struct cloud_launch {
     cloud_refused_fn refused; /* may be NULL */
 };
 
-/* CLOUD_STOPPING includes a stopped machine that still exists: its disk is billed until it is
- * terminated. */
-enum cloud_state { CLOUD_PENDING, CLOUD_RUNNING, CLOUD_STOPPING, CLOUD_GONE };
+/* CLOUD_RUNNING includes a machine under a notice: its jobs may still be saving.
+ * CLOUD_STOPPING includes a stopped machine that still exists: its disk is billed until it is
+ * terminated.
+ * CLOUD_QUEUED: accepted, but it waits in a queue of the provider's, and is not billed. */
+enum cloud_state { CLOUD_PENDING, CLOUD_RUNNING, CLOUD_STOPPING, CLOUD_GONE, CLOUD_QUEUED };
 
 struct cloud_instance {
     char id[CLOUD_NAME_MAX]; /* the provider's id */
@@ -79,7 +81,7 @@ struct cloud_instance {
     enum cloud_state state;
     /* true if the provider took it back; only with CLOUD_STOPPING or CLOUD_GONE */
     bool reclaimed;
-    struct wall launched_at; /* WALL_NONE if unknown */
+    struct wall launched_at; /* WALL_NONE if unknown, and while it is queued */
     /* End of billing, if the provider reports it: only with CLOUD_STOPPING and CLOUD_GONE;
      * WALL_NONE if unknown. */
     struct wall ended_at;

@@ -65,6 +65,7 @@ static const struct column pool_columns[] = {
     COL(pool_row, min_paid_ms),
     COL(pool_row, cooldown_ms),
     COL(pool_row, boot_timeout_ms),
+    COL(pool_row, queue_patience_ms),
     COL(pool_row, refusal_backoff_ms),
     COL(pool_row, usd_per_hour_uusd),
     COL(pool_row, egress_uusd_gib),

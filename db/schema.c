@@ -65,6 +65,7 @@ static const char baseline[] =
         " min_paid_ms INTEGER NOT NULL DEFAULT 0,"
         " cooldown_ms INTEGER NOT NULL,"
         " boot_timeout_ms INTEGER NOT NULL,"
+        " queue_patience_ms INTEGER NOT NULL DEFAULT 0,"
         " refusal_backoff_ms INTEGER NOT NULL,"
         /* prices, and which offer is chosen by them */
         " usd_per_hour_uusd INTEGER NOT NULL,"

@@ -209,7 +209,7 @@ static void check_live(
         compare(a, r, m->c);
         return;
     }
-    if (!l || l->failed || (r->state != INSTANCE_LAUNCHED && r->state != INSTANCE_RUNNING) ||
+    if (!l || l->failed || r->state == INSTANCE_INTENDED || r->state == INSTANCE_ENDING ||
         l->began.ms - since.ms < a->settle_ms)
         return;
     if (!m && a->hides && a->hides(a->ctx, r->pool, r->provider_id)) {

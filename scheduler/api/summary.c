@@ -4,6 +4,7 @@
  * node and instance once.
  */
 #include "scheduler/api/api_private.h"
+#include "scheduler/core/lifecycle/instances.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -41,7 +42,7 @@ static void add_node(struct sum *s, const struct node *n)
 /* Adds a machine that has not joined; once launched, it costs money. */
 static void add_instance(struct sum *s, const struct instance *i)
 {
-    if (i->node || (i->row.state != INSTANCE_INTENDED && i->row.state != INSTANCE_LAUNCHED))
+    if (i->node || !instance_is_coming(i))
         return;
     s->coming++;
     s->uusd_h += i->row.state == INSTANCE_LAUNCHED ? i->row.price_uusd_h : 0;

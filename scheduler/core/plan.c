@@ -170,6 +170,16 @@ static void consider_idle(
     }
 }
 
+static void consider_queued(const struct pool *p, struct mono *best, struct event *ret_event)
+{
+    struct link *l = list_first(&p->queued);
+    if (!l || p->row.queue_patience_ms == 0)
+        return;
+    const struct instance *i = LIST_ENTRY(l, struct instance, booting);
+    struct event ev = end_after(i, "waited in the provider's queue", p->row.queue_patience_ms);
+    event_if_sooner(mono_after(i->since, p->row.queue_patience_ms), &ev, best, ret_event);
+}
+
 static void consider_booting(const struct pool *p, struct mono *best, struct event *ret_event)
 {
     struct link *l = list_first(&p->booting);
@@ -191,6 +201,7 @@ static struct mono end_due(
     LIST_FOREACH (model_pools(m), l) {
         const struct pool *p = LIST_ENTRY(l, struct pool, in_all);
         consider_idle(planner, p, &best, ret_event);
+        consider_queued(p, &best, ret_event);
         consider_booting(p, &best, ret_event);
     }
     return best;

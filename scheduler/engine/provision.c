@@ -242,8 +242,10 @@ void provision_post_gone(
 
 void provision_post_launched(struct provision *p, int64_t instance, const struct cloud_instance *c)
 {
-    struct event ev = {
-        .type = EV_LAUNCHED, .launched = {.instance = instance, .launched_at = c->launched_at}};
+    struct event ev = {.type = EV_LAUNCHED,
+        .launched = {.instance = instance,
+            .launched_at = c->launched_at,
+            .is_queued = c->state == CLOUD_QUEUED}};
     STR_COPY(ev.launched.provider_id, c->id);
     STR_COPY(ev.launched.zone, c->zone);
     STR_COPY(ev.launched.type, c->type);

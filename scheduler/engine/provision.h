@@ -5,6 +5,7 @@
  * process every row.
  *
  *   INTENDED   a launch is tried under the row's token until there is a definite answer
+ *   QUEUED     the sweep watches for its start, or its end
  *   LAUNCHED, RUNNING   the sweep watches the provider's list for an end
  *   ENDING     terminate is called, the sweep confirms that it is gone and calls again while it is
  *              not

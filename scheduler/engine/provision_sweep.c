@@ -70,7 +70,9 @@ static void match_listed(struct provision_region *at, const struct cloud_instanc
         return;
     bool other_launch_time =
         wall_is_set(c->launched_at) && c->launched_at.ms != i->row.launched_at.ms;
-    if (!i->row.provider_id[0] || other_launch_time ||
+    bool has_started =
+        i->row.state == INSTANCE_QUEUED && c->state != CLOUD_QUEUED && c->state != CLOUD_GONE;
+    if (!i->row.provider_id[0] || other_launch_time || has_started ||
         core_other_offer(provision_model(p), i, c->zone, c->type))
         provision_post_launched(p, i->row.id, c);
     if (over && i->row.state == INSTANCE_LAUNCHED && !c->reclaimed && !w->consoled)

@@ -95,6 +95,62 @@ static void a_machine_is_paid_until_the_provider_says_it_ended(void **state)
     assert_int_equal(stored_end_ms(f), ended.ms);
 }
 
+/* ---- machines that wait in a queue of the provider's ---- */
+
+/* Instance 1 is accepted, and waits. */
+static struct cloud_instance *launch_queued(struct fixture *f)
+{
+    f->by_hand[CALL_LAUNCH] = true;
+    rig_demand(f);
+    struct call *c = rig_last(f, CALL_LAUNCH);
+    struct cloud_instance *m = rig_add_machine(f, c->token);
+    m->state = CLOUD_QUEUED;
+    rig_answer(f, c);
+    rig_settle(f);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_QUEUED);
+    return m;
+}
+
+static void a_queued_machine_is_launched_when_a_listing_shows_its_start(void **state)
+{
+    struct fixture *f = *state;
+    struct cloud_instance *m = launch_queued(f);
+    rig_pass(f, SETTLE_MS + 3 * SWEEP_MS);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_QUEUED);
+    assert_int_equal(rig_count(f, CALL_LAUNCH), 1);
+    m->state = CLOUD_PENDING; /* it boots, and the provider does not say since when */
+    rig_pass(f, SWEEP_MS + 1000);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_LAUNCHED);
+    assert_true(wall_is_set(rig_instance(f, 1)->row.launched_at));
+}
+
+static void a_queued_machine_that_was_cancelled_or_lost_ends_its_row(void **state)
+{
+    struct fixture *f = *state;
+    struct cloud_instance *m = launch_queued(f);
+    m->state = CLOUD_GONE;
+    rig_pass(f, SWEEP_MS + 1000);
+    assert_null(rig_instance(f, 1));
+    assert_int_equal(rig_count(f, CALL_TERMINATE), 0);
+    assert_int_equal(model_pool(f->lab->model, "burst")->row.boots.failed, 0);
+}
+
+static void a_queue_is_left_after_the_patience_across_a_restart(void **state)
+{
+    struct fixture *f = *state;
+    struct pool_row r = model_pool(f->lab->model, "burst")->row;
+    r.queue_patience_ms = 10 * SWEEP_MS + 1000;
+    lab_post(f->lab, (struct event){.type = EV_POOL, .pool = &r}, NULL);
+    launch_queued(f);
+    rig_pass(f, 6 * SWEEP_MS);
+    assert_int_equal(rig_count(f, CALL_TERMINATE), 0);
+    rig_restart(f);
+    assert_int_equal(rig_instance(f, 1)->row.state, INSTANCE_QUEUED);
+    rig_pass(f, 5 * SWEEP_MS);
+    assert_int_equal(rig_count(f, CALL_TERMINATE), 1);
+    assert_string_equal(rig_last(f, CALL_TERMINATE)->id, "i-1");
+}
+
 static void a_list_that_lags_ends_nothing_and_two_misses_after_the_settling_time_do(void **state)
 {
     struct fixture *f = *state;
@@ -209,6 +265,9 @@ int main(void)
         TEST(a_stray_that_cannot_be_ended_is_tried_again),
         TEST(a_machine_that_is_gone_ends_its_row),
         TEST(a_machine_is_paid_until_the_provider_says_it_ended),
+        TEST(a_queued_machine_is_launched_when_a_listing_shows_its_start),
+        TEST(a_queued_machine_that_was_cancelled_or_lost_ends_its_row),
+        TEST(a_queue_is_left_after_the_patience_across_a_restart),
         TEST(a_list_that_lags_ends_nothing_and_two_misses_after_the_settling_time_do),
         TEST(what_a_listing_could_not_see_is_not_missed),
         TEST(a_listing_that_began_before_the_launch_was_answered_concludes_nothing),

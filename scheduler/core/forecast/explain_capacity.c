@@ -319,10 +319,12 @@ void explain_coming(
             continue;
         char since[32];
         time_format_duration(now.mono.ms - i->since.ms, since, sizeof since);
-        bool booting = i->row.state == INSTANCE_LAUNCHED;
+        static const char *const does[] = {[INSTANCE_INTENDED] = "was requested",
+            [INSTANCE_QUEUED] = "has been waiting in the provider's queue for",
+            [INSTANCE_LAUNCHED] = "has been booting for"};
         explain_add_reason(a, "launching", "instance %" PRId64 " (%s %s in %s) %s %s%s", i->row.id,
-            i->row.type, market_names[i->row.market], i->row.zone,
-            booting ? "has been booting for" : "was requested", since, booting ? "" : " ago");
+            i->row.type, market_names[i->row.market], i->row.zone, does[i->row.state], since,
+            i->row.state == INSTANCE_INTENDED ? " ago" : "");
     }
 }
 

@@ -532,7 +532,7 @@ static void gather_coming(struct forecast_snapshot *p)
     LIST_FOREACH (model_instances(p->m), l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
         if (!instance_is_coming(i) || !i->offer || pool_boots_fail(i->pool) ||
-            (i->row.state == INSTANCE_INTENDED && offer_is_unreliable(i->offer)))
+            (i->row.state != INSTANCE_LAUNCHED && offer_is_unreliable(i->offer)))
             continue;
         int32_t node_class = class_of_offer(p, i->offer);
         *GROW(p->slots, p->n_slots) = (struct slot){.free = offer_total(i->offer),

@@ -40,9 +40,9 @@ int core_pool_check(const struct model *m, const struct pool_row *r, struct err 
     if (retries_parse(r->retries, &retries, e) != 0)
         return err_wrap(e, "pool '%s': retries", r->name);
     if (r->max_nodes < 0 || r->idle_timeout_ms < 0 || r->cooldown_ms < 0 ||
-        r->boot_timeout_ms < 0 || r->refusal_backoff_ms < 0 || r->usd_per_hour_uusd < 0 ||
-        r->max_gpus < 0 || r->max_uusd_h < 0 || r->min_paid_ms < 0 || r->return_ms < 0 ||
-        r->egress_uusd_gib < 0 || r->upload_uusd_gib < 0 || r->spread_pct < 0 ||
+        r->boot_timeout_ms < 0 || r->queue_patience_ms < 0 || r->refusal_backoff_ms < 0 ||
+        r->usd_per_hour_uusd < 0 || r->max_gpus < 0 || r->max_uusd_h < 0 || r->min_paid_ms < 0 ||
+        r->return_ms < 0 || r->egress_uusd_gib < 0 || r->upload_uusd_gib < 0 || r->spread_pct < 0 ||
         r->drill_valid_ms < 0 || r->idle_gpus.for_ms < 0 || r->idle_gpus.grace_ms < 0)
         return err_set(
             e, ERR_INVALID, "pool '%s': a limit, a time or a price is negative", r->name);
@@ -322,6 +322,17 @@ int apply_launch(
     return 0;
 }
 
+/* Free until it starts. A machine that went back to the queue stays LAUNCHED: it has to join in
+ * time. */
+static void instance_queued(struct model *m, struct instance *i, struct stamp now)
+{
+    if (i->row.state != INSTANCE_INTENDED)
+        return;
+    instance_move(m, i, INSTANCE_QUEUED, now);
+    history(m, now, "queued", (struct history_of){.instance = i},
+        "%s waits in the provider's queue as %s", i->row.type, i->row.provider_id);
+}
+
 int apply_launched(
     struct model *m, const struct event *ev, struct outcome *ret_outcome, struct err *e)
 {
@@ -335,16 +346,22 @@ int apply_launched(
     if (other)
         instance_rebind(m, i, other);
     struct wall reported = ev->launched.launched_at;
-    if (i->row.provider_id[0]) {
+    bool is_known = i->row.provider_id[0] != '\0';
+    if (!is_known)
+        instance_set_provider_id(m, i, id);
+    if (ev->launched.is_queued) {
+        instance_queued(m, i, ev->now);
+        return 0;
+    }
+    if (is_known && i->row.state != INSTANCE_QUEUED) {
         if (reported.ms > 0 && reported.ms != i->row.launched_at.ms)
             ledger_launched(m, i, reported, ev->now); /* the launch was reported late */
         return 0;
     }
-    instance_set_provider_id(m, i, id);
     if (i->offer && !wall_is_set(i->row.launched_at))
         spot_observations_note(m, i->offer, SPOT_THERE, ev->now.wall);
     ledger_launched(m, i, reported, ev->now);
-    if (i->row.state == INSTANCE_INTENDED)
+    if (i->row.state == INSTANCE_INTENDED || i->row.state == INSTANCE_QUEUED)
         instance_move(m, i, INSTANCE_LAUNCHED, ev->now);
     history(m, ev->now, "launched",
         (struct history_of){.instance = i, .a = ev->now.wall.ms - i->row.intended_at.ms},
@@ -403,7 +420,9 @@ int apply_end_instance(
         return err_set(
             e, ERR_CONFLICT, "instance %" PRId64 " cannot be ended: jobs run on it", i->row.id);
     struct offer *o = i->offer;
-    if (i->row.state == INSTANCE_LAUNCHED && o)
+    if (o && i->row.state == INSTANCE_QUEUED)
+        o->row.refusals++;
+    if (o && (i->row.state == INSTANCE_QUEUED || i->row.state == INSTANCE_LAUNCHED))
         /* it never joined: counts as a refusal */
         offer_avoid(m, o, ev->now, false, ev->end_instance.text);
     if (i->row.state == INSTANCE_LAUNCHED)
@@ -459,7 +478,7 @@ int apply_instance_gone(
     bool vanished = i->row.state == INSTANCE_RUNNING && i->row.market == MARKET_SPOT;
     if (ev->gone.reclaimed || vanished)
         instance_reclaimed(m, i, ev->now);
-    if (o && i->row.state == INSTANCE_LAUNCHED)
+    if (o && (i->row.state == INSTANCE_QUEUED || i->row.state == INSTANCE_LAUNCHED))
         /* it ended before it joined: counts as a refusal */
         offer_avoid(m, o, ev->now, false, ev->gone.text);
     if (i->row.state == INSTANCE_LAUNCHED && !i->row.reclaimed)

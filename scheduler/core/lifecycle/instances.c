@@ -34,13 +34,16 @@ static void refresh(struct instance *i)
 {
     set_coming(i, instance_is_coming(i));
     link_remove(&i->booting);
+    if (i->row.state == INSTANCE_QUEUED)
+        list_push_back(&i->pool->queued, &i->booting);
     if (i->row.state == INSTANCE_LAUNCHED)
         list_push_back(&i->pool->booting, &i->booting);
 }
 
 bool instance_is_coming(const struct instance *i)
 {
-    return i->row.state == INSTANCE_INTENDED || i->row.state == INSTANCE_LAUNCHED;
+    return i->row.state == INSTANCE_INTENDED || i->row.state == INSTANCE_QUEUED ||
+           i->row.state == INSTANCE_LAUNCHED;
 }
 
 struct pool *pool_add(struct model *m, const struct pool_row *r)

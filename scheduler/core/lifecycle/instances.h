@@ -10,7 +10,7 @@
 struct model;
 
 struct pool *pool_add(struct model *m, const struct pool_row *r);
-bool instance_is_coming(const struct instance *i); /* INTENDED or LAUNCHED */
+bool instance_is_coming(const struct instance *i); /* INTENDED, QUEUED or LAUNCHED */
 void instance_index(struct model *m, struct instance *i);
 void instance_unindex(struct model *m, struct instance *i);
 void instance_move(struct model *m, struct instance *i, enum instance_state to, struct stamp now);

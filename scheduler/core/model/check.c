@@ -318,7 +318,7 @@ static int check_instances(const struct model *m, struct err *e)
     size_t seen = 0;
     LIST_FOREACH (&m->rows.all_instances, l) {
         const struct instance *i = LIST_ENTRY(l, struct instance, in_all);
-        bool booting = i->row.state == INSTANCE_LAUNCHED;
+        bool booting = i->row.state == INSTANCE_QUEUED || i->row.state == INSTANCE_LAUNCHED;
         if (i->row.state == INSTANCE_GONE || model_instance_by_token(m, i->row.token) != i ||
             i->row.id >= m->changes.next_ids.next_instance)
             return BROKEN("instance %" PRId64 " is gone, or not found by its token", i->row.id);

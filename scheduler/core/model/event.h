@@ -354,6 +354,7 @@ struct event {
             /* where and which type it was launched; "" = as decided */
             char zone[CORE_NAME_MAX], type[CORE_NAME_MAX];
             struct wall launched_at; /* by the provider; WALL_NONE or 0 = unknown */
+            bool is_queued;          /* accepted, but it waits in a queue of the provider's */
         } launched;
         struct {
             int64_t instance;

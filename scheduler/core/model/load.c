@@ -92,6 +92,9 @@ int model_load_instance(
     i->row = *r;
     i->pool = p;
     i->since = now.mono;
+    if (r->state == INSTANCE_QUEUED)
+        /* its patience is longer than belayd may run between two restarts */
+        i->since.ms -= max_i64(0, now.wall.ms - r->intended_at.ms);
     instance_index(m, i);
     return 0;
 }

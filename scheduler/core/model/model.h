@@ -328,7 +328,7 @@ struct instance {
     struct pool *pool;
     struct mono since;   /* entered its state in this process */
     struct link in_all;  /* all instances that are not GONE, by id */
-    struct link booting; /* in the booting list of the pool: LAUNCHED */
+    struct link booting; /* in a list of the pool: queued or booting */
     bool is_coming;      /* counted in n_coming of the pool */
     struct offer *offer; /* that launched it; NULL if no such offer is known any more */
     struct link of_offer;
@@ -371,8 +371,9 @@ struct pool {
     /* By market: struct free_entry of nodes that accept work and are not full. */
     struct tree by_free[3];
     struct list idle;    /* elastic nodes, UP or DRAINING, without attempts, longest idle first */
+    struct list queued;  /* QUEUED instances, longest first */
     struct list booting; /* LAUNCHED instances, longest first */
-    int32_t n_coming;    /* instances INTENDED or LAUNCHED */
+    int32_t n_coming;    /* instances INTENDED, QUEUED or LAUNCHED */
     int32_t n_up;        /* nodes UP */
     struct base_load base;
     struct pool_window windows[POOL_WINDOWS_MAX]; /* of row.windows, with zones */

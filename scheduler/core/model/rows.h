@@ -322,6 +322,9 @@ struct pool_row {
     int64_t idle_timeout_ms; /* an elastic node without attempts is ended after this time */
     int64_t cooldown_ms;     /* minimum time between its join and its end */
     int64_t boot_timeout_ms; /* a launched machine that has not joined after this time is ended */
+    /* A machine that waits in the provider's queue for longer is ended, and its offer avoided as
+     * after a refusal. 0 = it may wait for ever. */
+    int64_t queue_patience_ms;
     /* First avoidance of an offer after a refusal; doubles up to 60 times this. */
     int64_t refusal_backoff_ms;
     int64_t usd_per_hour_uusd; /* reserved: cost of an hour of a node */

@@ -56,12 +56,17 @@ static const struct sm_transition node_moves[] = {
 const struct sm node_sm = {"node", node_states, node_moves, N(node_moves)};
 
 static const char *const instance_states[] = {
-    "intended", "launched", "running", "ending", "gone", NULL};
+    "intended", "queued", "launched", "running", "ending", "gone", NULL};
 static const struct sm_transition instance_moves[] = {
+    {INSTANCE_INTENDED, INSTANCE_QUEUED},
     {INSTANCE_INTENDED, INSTANCE_LAUNCHED},
     {INSTANCE_INTENDED, INSTANCE_RUNNING},
     {INSTANCE_INTENDED, INSTANCE_ENDING},
     {INSTANCE_INTENDED, INSTANCE_GONE},
+    {INSTANCE_QUEUED, INSTANCE_LAUNCHED},
+    {INSTANCE_QUEUED, INSTANCE_RUNNING},
+    {INSTANCE_QUEUED, INSTANCE_ENDING},
+    {INSTANCE_QUEUED, INSTANCE_GONE},
     {INSTANCE_LAUNCHED, INSTANCE_RUNNING},
     {INSTANCE_LAUNCHED, INSTANCE_ENDING},
     {INSTANCE_LAUNCHED, INSTANCE_GONE},

@@ -73,12 +73,17 @@ extern const struct sm node_sm;
 
 /*
  *                        +---- agent joined before the answer came ----+
- *                        |                                             v
+ *                        |                                             |
+ *                        +-- accepted ---> QUEUED --- it starts --+    |
+ *                        |                                        v    v
  * intent committed -> INTENDED --- provider answered ---> LAUNCHED -> RUNNING (agent joined)
  *                        |  |                                |         |
  *         definite refusal  +-------- end requested ---------+---------+--> ENDING
  *                        |                                   |         |       |
  *                        +-----------------------------------+-- gone -+-------+--> GONE
+ *
+ * QUEUED: it waits in a queue of the provider's and costs nothing. It can end, and its agent can
+ * join, as from LAUNCHED.
  *
  * An INTENDED instance with a requested end goes to ENDING, since the launch call may have taken
  * effect. Its token is looked up, and launched again under the same token, until the provider
@@ -86,6 +91,7 @@ extern const struct sm node_sm;
  */
 enum instance_state {
     INSTANCE_INTENDED,
+    INSTANCE_QUEUED,
     INSTANCE_LAUNCHED,
     INSTANCE_RUNNING,
     INSTANCE_ENDING,

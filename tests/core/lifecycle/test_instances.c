@@ -9,6 +9,8 @@
 #include <string.h>
 
 /* A pool "burst" of up to 4 machines of 4 cpus, one job that needs one, and the launch decided. */
+#define QUEUE_MS SECONDS_MS(3600)
+
 static void start(struct lab *l)
 {
     lab_init(l);
@@ -272,6 +274,103 @@ static void a_configuration_fault_avoids_the_offer_for_long(void **state)
     lab_deinit(&l);
 }
 
+/* ---- machines that wait in the provider's queue ---- */
+
+static void queued(struct lab *l, int64_t instance)
+{
+    struct event ev = {.type = EV_LAUNCHED,
+        .launched = {.instance = instance, .provider_id = "j-1", .is_queued = true}};
+    lab_apply(l, ev);
+}
+
+static void set_patience(struct lab *l, int64_t ms)
+{
+    struct pool_row r = lab_pool(l, "burst");
+    r.queue_patience_ms = ms;
+    lab_set_pool(l, r);
+}
+
+static void a_queued_machine_is_free_and_boots_from_its_start(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct event ev;
+    start(&l);
+    queued(&l, 1);
+    lab_wait(&l, 10 * LAB_BOOT_MS); /* without a patience it may wait for ever */
+    assert_int_equal(lab_plan(&l), 0);
+    queued(&l, 1); /* reported again */
+    const struct instance_row *r = &model_instance(l.m, 1)->row;
+    assert_int_equal(r->state, INSTANCE_QUEUED);
+    assert_string_equal(r->provider_id, "j-1");
+    assert_false(wall_is_set(r->launched_at));
+    assert_int_equal(core_instance_uusd(r, l.now.wall), 0);
+    struct event started = {.type = EV_LAUNCHED, .launched = {.instance = 1, .provider_id = "j-1"}};
+    lab_apply(&l, started);
+    assert_int_equal(r->state, INSTANCE_LAUNCHED);
+    assert_int_equal(r->launched_at.ms, l.now.wall.ms);
+    queued(&l, 1); /* it went back to the queue: it has to join in time all the same */
+    assert_int_equal(r->state, INSTANCE_LAUNCHED);
+    lab_plan(&l);
+    assert_int_equal(plan_wake(l.p, l.m, l.now).ms, l.now.mono.ms + LAB_BOOT_MS);
+    lab_wait(&l, LAB_BOOT_MS);
+    assert_true(lab_decision(&l, &ev));
+    assert_string_equal(ev.end_instance.text, "did not join for 10m00s");
+    lab_deinit(&l);
+}
+
+static void a_queued_machine_may_join_before_its_start_is_seen(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l);
+    queued(&l, 1);
+    lab_wait(&l, QUEUE_MS);
+    lab_join_instance(&l, 1, 4);
+    const struct instance_row *r = &model_instance(l.m, 1)->row;
+    assert_int_equal(r->state, INSTANCE_RUNNING);
+    assert_int_equal(r->launched_at.ms, l.now.wall.ms); /* the wait before costs nothing */
+    lab_deinit(&l);
+}
+
+static void a_queue_beyond_the_patience_is_no_capacity(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct event ev;
+    start(&l);
+    set_patience(&l, QUEUE_MS);
+    queued(&l, 1);
+    lab_plan(&l);
+    assert_int_equal(plan_wake(l.p, l.m, l.now).ms, l.now.mono.ms + QUEUE_MS);
+    lab_wait(&l, QUEUE_MS);
+    assert_true(lab_decision(&l, &ev));
+    assert_int_equal(ev.type, EV_END_INSTANCE);
+    assert_string_equal(ev.end_instance.text, "waited in the provider's queue for 1h00m");
+    lab_apply(&l, ev);
+    assert_int_equal(model_instance(l.m, 1)->row.state, INSTANCE_ENDING);
+    assert_int_equal(spot(&l)->row.refusals, 1);
+    assert_int_equal(spot(&l)->row.avoid_until.ms, l.now.mono.ms + LAB_BACKOFF_MS);
+    assert_int_equal(lab_pool(&l, "burst").boots.failed, 0); /* it never started */
+    assert_int_equal(lab_plan(&l), 1);                       /* another, on-demand */
+    gone(&l, 1, false);
+    assert_null(model_instance(l.m, 1));
+    lab_deinit(&l);
+}
+
+static void a_machine_that_leaves_the_queue_unstarted_is_no_failed_boot(void **state)
+{
+    (void)state;
+    struct lab l;
+    start(&l);
+    queued(&l, 1);
+    gone(&l, 1, false);
+    assert_null(model_instance(l.m, 1));
+    assert_int_equal(spot(&l)->row.avoid_until.ms, l.now.mono.ms + LAB_BACKOFF_MS);
+    assert_int_equal(lab_pool(&l, "burst").boots.failed, 0);
+    lab_deinit(&l);
+}
+
 static void a_machine_that_never_joins_is_ended_and_its_offer_avoided(void **state)
 {
     (void)state;
@@ -523,6 +622,10 @@ int main(void)
         cmocka_unit_test(
             an_offer_that_reclaims_right_after_the_boot_is_avoided_for_a_time_that_doubles),
         cmocka_unit_test(a_configuration_fault_avoids_the_offer_for_long),
+        cmocka_unit_test(a_queued_machine_is_free_and_boots_from_its_start),
+        cmocka_unit_test(a_queued_machine_may_join_before_its_start_is_seen),
+        cmocka_unit_test(a_queue_beyond_the_patience_is_no_capacity),
+        cmocka_unit_test(a_machine_that_leaves_the_queue_unstarted_is_no_failed_boot),
         cmocka_unit_test(a_machine_that_never_joins_is_ended_and_its_offer_avoided),
         cmocka_unit_test(a_machine_that_dies_while_it_boots_is_as_good_as_refused),
         cmocka_unit_test(an_ending_instance_only_learns_its_name),

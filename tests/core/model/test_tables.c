@@ -24,13 +24,14 @@ static void the_legal_transitions_are_those_of_the_diagrams(void **state)
         "010011", "001011", "000111", "000010", "000000", "000000"};
     static const char *const depends[] = {"0111", "0000", "0001", "0000"};
     static const char *const crons[] = {"011", "101", "000"};
-    static const char *const instances[] = {"01111", "00111", "00011", "00001", "00000"};
+    static const char *const instances[] = {
+        "011111", "001111", "000111", "000011", "000001", "000000"};
     const struct {
         const struct sm *sm;
         const char *const *legal;
         int n;
     } all[] = {{&job_sm, jobs, 5}, {&attempt_sm, attempts, 4}, {&node_sm, nodes, 5},
-        {&instance_sm, instances, 5}, {&ckpt_gc_sm, ckpt_gc, 3}, {&drill_sm, drills, 6},
+        {&instance_sm, instances, 6}, {&ckpt_gc_sm, ckpt_gc, 3}, {&drill_sm, drills, 6},
         {&depend_sm, depends, 4}, {&cron_sm, crons, 3}};
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         for (int from = 0; from < all[k].n; from++)

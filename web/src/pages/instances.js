@@ -5,7 +5,7 @@ import { html } from "../dom.js";
 import { count, plural, rate } from "../format.js";
 import { PageHead } from "../parts/card.js";
 import { Choice, Filters } from "../parts/fields.js";
-import { instanceColumns } from "../parts/instance.js";
+import { instanceColumns, isComing } from "../parts/instance.js";
 import { PoolChoice } from "../parts/node.js";
 import { OlderButton, allRows, onlyRow, useOlder } from "../parts/older.js";
 import { Empty, Loaded } from "../parts/states.js";
@@ -71,7 +71,7 @@ export function Instances({ query }) {
 
 function Figures({ instances }) {
     const live = instances.filter((i) => i.state !== "gone");
-    const booting = live.filter((i) => i.state === "intended" || i.state === "launched").length;
+    const booting = live.filter(isComing).length;
     const gone = instances.filter((i) => i.state === "gone" && i.launched_at);
     return html`<${Stats}>
         <${Stat} name="Live" value=${count(live.length)}

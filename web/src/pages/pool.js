@@ -59,9 +59,7 @@ function Used({ name, of, text = count }) {
 
 function Figures({ pool: p }) {
     const jobs = p.nodes.reduce((sum, n) => sum + n.jobs, 0);
-    const coming = p.instances.filter(
-        (i) => i.state === "intended" || i.state === "launched",
-    ).length;
+    const coming = p.instances.filter(isComing).length;
     return html`<${Stats}>
         <${Stat} name="Attempts of jobs" value=${count(jobs)} />
         ${

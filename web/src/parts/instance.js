@@ -8,11 +8,15 @@ import { Ago, Lasted } from "./time.js";
 
 const TONES = {
     intended: "busy",
+    queued: "busy",
     launched: "busy",
     running: "good",
     ending: "warn",
     gone: "plain",
 };
+
+/** Whether a machine is on its way: asked for, but it has not joined. */
+export const isComing = (i) => ["intended", "queued", "launched"].includes(i.state);
 
 /** The columns of every table of instances. */
 export const instanceColumns = [
