@@ -179,13 +179,13 @@ static const struct state {
     enum cloud_state state;
     bool is_reclaim; /* Slurm ended it, and not because its script had ended */
 } states[] = {
-    {"PENDING", CLOUD_PENDING},
+    {"PENDING", CLOUD_QUEUED},
     {"CONFIGURING", CLOUD_PENDING},
-    {"REQUEUED", CLOUD_PENDING},
-    {"REQUEUE_FED", CLOUD_PENDING},
-    {"REQUEUE_HOLD", CLOUD_PENDING},
-    {"SPECIAL_EXIT", CLOUD_PENDING},
-    {"RESV_DEL_HOLD", CLOUD_PENDING},
+    {"REQUEUED", CLOUD_QUEUED},
+    {"REQUEUE_FED", CLOUD_QUEUED},
+    {"REQUEUE_HOLD", CLOUD_QUEUED},
+    {"SPECIAL_EXIT", CLOUD_QUEUED},
+    {"RESV_DEL_HOLD", CLOUD_QUEUED},
     {"COMPLETING", CLOUD_STOPPING},
     {"STAGE_OUT", CLOUD_STOPPING},
     {"COMPLETED", CLOUD_GONE},
@@ -213,7 +213,8 @@ struct times {
 };
 
 /* While a job waits, start_time is an estimate; while it runs, end_time is its time limit. A job
- * that ends within the grace of a preemption is FAILED or COMPLETED: preempt_time tells. */
+ * that ends within the grace of a preemption is FAILED or COMPLETED: preempt_time tells. One that
+ * is cancelled while it waits starts and ends at the same time. */
 static void set_state(
     struct cloud_instance *i, const char *name, const char *why, const struct times *t)
 {
@@ -221,11 +222,12 @@ static void set_state(
     i->state = s ? s->state : CLOUD_RUNNING;
     bool is_over = i->state == CLOUD_GONE;
     i->reclaimed = is_over && (s->is_reclaim || t->preempt_s > 0);
-    if (i->state != CLOUD_PENDING && t->start_s > 0)
+    bool has_run = i->state != CLOUD_QUEUED && (!is_over || t->end_s > t->start_s);
+    if (has_run && t->start_s > 0)
         i->launched_at.ms = SECONDS_MS(t->start_s);
     if (is_over && t->end_s > 0)
         i->ended_at.ms = SECONDS_MS(t->end_s);
-    if (!s || is_over || i->state == CLOUD_PENDING)
+    if (!s || is_over || i->state == CLOUD_QUEUED)
         snprintf(i->reason, sizeof(i->reason), "%.40s%s%.60s%s", name, *why ? ": " : "", why,
             i->reclaimed && t->preempt_s > 0 ? ", preempted" : "");
     str_sanitize(i->reason, strlen(i->reason));

@@ -154,7 +154,7 @@ static void a_second_job_of_a_token_waits_for_the_first(void **state)
     (void)state;
     read_jobs("slurm_jobs.json", "root", &l);
     assert_string_equal(l.list[1].id, "5@belay-c1-1");
-    assert_int_equal(l.list[1].state, CLOUD_PENDING);
+    assert_int_equal(l.list[1].state, CLOUD_QUEUED);
     assert_string_equal(l.list[1].reason, "PENDING: Dependency");
     assert_false(wall_is_set(l.list[1].launched_at));
     cloud_instances_deinit(&l);
@@ -172,7 +172,8 @@ static void how_a_job_ended_says_who_ended_it(void **state)
     assert_int_equal(l.list[0].ended_at.ms, SECONDS_MS(1795914180));
     assert_int_equal(l.list[1].state, CLOUD_GONE); /* cancelled while it waited */
     assert_false(l.list[1].reclaimed);
-    assert_int_equal(l.list[3].state, CLOUD_PENDING);
+    assert_false(wall_is_set(l.list[1].launched_at)); /* it never ran */
+    assert_int_equal(l.list[3].state, CLOUD_QUEUED);
     assert_false(wall_is_set(l.list[3].launched_at)); /* start_time is an estimate */
     cloud_instances_deinit(&l);
 }
@@ -184,7 +185,7 @@ static void every_state_of_a_job_has_a_meaning(void **state)
         enum cloud_state state;
         bool reclaimed;
     } cases[] = {
-        {"PENDING", CLOUD_PENDING, false},
+        {"PENDING", CLOUD_QUEUED, false},
         {"CONFIGURING", CLOUD_PENDING, false},
         {"RUNNING", CLOUD_RUNNING, false},
         {"SUSPENDED", CLOUD_RUNNING, false},
