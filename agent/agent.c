@@ -8,8 +8,9 @@
  *  2. A notice reaches the programs before it is reported to belayd.
  *  3. Attempts are started and removed only on belayd's order.
  *  4. SIGTERM means a restart of the agent, which leaves the tasks to the next one, unless a
- *     reclaim is announced or the machine shuts down: then the agent ends when every task is saved,
- *     has ended and is reported, or when the time is over.
+ *     reclaim is announced, the machine shuts down, or the configuration says that SIGTERM is a
+ *     notice: then the agent ends when every task is saved, has ended and is reported, or when the
+ *     time is over.
  */
 #include "agent/agent_private.h"
 

@@ -12,7 +12,8 @@
 
 /* Runs until it is asked to end, or until its cluster no longer knows it (an elastic node). On
  * SIGTERM or SIGINT tasks keep running under their supervisors; on SIGTERM during a shutdown of the
- * machine they are saved and ended first. Returns the process's exit code. config is borrowed. */
+ * machine, or with sigterm_notice, they are saved and ended first. Returns the process's exit code.
+ * config is borrowed. */
 int agent_run(uv_loop_t *loop, struct config *config);
 
 #endif

@@ -11,10 +11,16 @@
  *   closing --- all is reported, or time is over --> ended
  *
  * Without tasks, or at another signal, the agent ends at once.
+ *
+ * With sigterm_notice, SIGTERM is neither: by it another scheduler announces that it takes the node
+ * back. Tasks and belayd get a notice of a reclaim, and the agent closes, with or without tasks.
+ * belayd has to hear of it first, or it would place jobs here until the lease is over. Further
+ * signals change nothing: that scheduler repeats them at the end.
  */
 #include "agent/agent_private.h"
 
 #include "base/log.h"
+#include "base/str.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -146,7 +152,7 @@ static bool closing_is_over(struct agent *a, struct mono now)
         a->all_ended_since = MONO_NONE;
     else if (!mono_is_set(a->all_ended_since))
         a->all_ended_since = now;
-    return list_is_empty(&a->tasks) || now.ms >= until ||
+    return (list_is_empty(&a->tasks) && uplink_is_reported(&a->link)) || now.ms >= until ||
            (mono_is_set(a->all_ended_since) && now.ms - a->all_ended_since.ms >= REPORT_MS);
 }
 
@@ -167,36 +173,56 @@ static void on_closing_check(struct timer *timer, void *ctx)
     finish(a, 0);
 }
 
+static void close_when_reported(struct agent *a)
+{
+    a->is_closing = true;
+    a->closing_since = clock_mono(a->timers->clock);
+    log_info("asked to end while this machine goes away: saving tasks first",
+        log_i("tasks", (int64_t)agent_count_tasks(a)));
+    timer_start(a->timers, &a->closing, 0);
+}
+
 void agent_start_closing(struct agent *a)
 {
     if (a->is_closing)
         return;
-    a->is_closing = true;
-    a->closing_since = clock_mono(a->timers->clock);
-    log_info("asked to end while this machine shuts down: saving tasks first",
-        log_i("tasks", (int64_t)agent_count_tasks(a)));
-    timer_start(a->timers, &a->closing, 0);
+    close_when_reported(a);
     agent_notice_stop_tasks(a);
+}
+
+static void notice_of_own(struct agent *a, const char *what, int64_t left_ms)
+{
+    struct wall now = clock_wall(a->timers->clock);
+    struct notice n = {
+        .kind = NOTICE_RECLAIM,
+        .deadline = {now.ms + left_ms},
+        .deadline_mono = {clock_mono(a->timers->clock).ms + left_ms},
+        .seen = now,
+    };
+    STR_COPY(n.what, what);
+    agent_notice(a, &n);
 }
 
 /* Handles the shutdown like a provider's notice, towards tasks and belayd, with the time of a
  * shutdown. */
 static void shut_down(struct agent *a, const char *why)
 {
-    struct wall now = clock_wall(a->timers->clock);
     int64_t left_ms = shutdown_ms(a);
     if (a->is_shutdown)
         return;
     a->is_shutdown = true;
     log_warn("this machine shuts down", log_s("known", why), log_i("left_ms", left_ms));
-    agent_notice(a, &(struct notice){
-                        .kind = NOTICE_RECLAIM,
-                        .what = "shutdown",
-                        .deadline = {now.ms + left_ms},
-                        .deadline_mono = {clock_mono(a->timers->clock).ms + left_ms},
-                        .seen = now,
-                    });
+    notice_of_own(a, "shutdown", left_ms);
     agent_start_closing(a);
+}
+
+/* Tasks may work on for a while, as at any notice. */
+static void take_back(struct agent *a)
+{
+    if (a->is_closing)
+        return;
+    notice_of_own(a, "SIGTERM", a->config->sigterm_notice_ms);
+    close_when_reported(a);
 }
 
 static void end_for_next(struct agent *a)
@@ -257,7 +283,9 @@ void agent_signal(void *ctx, int signum)
 {
     struct agent *a = ctx;
     log_info("asked to end", log_i("signal", signum));
-    if (signum != SIGTERM || list_is_empty(&a->tasks))
+    if (signum == SIGTERM && a->config->sigterm_notice_ms > 0)
+        take_back(a);
+    else if (signum != SIGTERM || list_is_empty(&a->tasks))
         end_for_next(a);
     else if (!a->is_checking && !a->is_closing)
         check_for_shutdown(a);

@@ -208,6 +208,21 @@ static void read_hooks(struct yaml_reader *r, struct config *c)
         yaml_reader_fail(r, yaml_opt(r, "hook_timeout"), "expected 1s to 1h");
 }
 
+static void read_notices(struct yaml_reader *r, struct config *c)
+{
+    c->shutdown_timeout_ms = yaml_opt_duration_ms(r, "shutdown_timeout", SHUTDOWN_TIMEOUT_MS);
+    if (!r->rc && (c->shutdown_timeout_ms < SECONDS_MS(1) ||
+                      c->shutdown_timeout_ms > SHUTDOWN_TIMEOUT_MAX_MS))
+        yaml_reader_fail(r, yaml_opt(r, "shutdown_timeout"), "expected 1s to 1h");
+    c->sigterm_notice_ms = yaml_opt_duration_ms(r, "sigterm_notice", 0);
+    if (!r->rc && yaml_opt(r, "sigterm_notice") &&
+        (c->sigterm_notice_ms < SECONDS_MS(1) || c->sigterm_notice_ms > SHUTDOWN_TIMEOUT_MAX_MS))
+        yaml_reader_fail(r, yaml_opt(r, "sigterm_notice"), "expected 1s to 1h");
+    c->notice_reserve_ms = yaml_opt_duration_ms(r, "notice_reserve", 0);
+    if (!r->rc && yaml_opt(r, "notice_reserve") && c->notice_reserve_ms < SECONDS_MS(1))
+        yaml_reader_fail(r, yaml_opt(r, "notice_reserve"), "expected at least 1s");
+}
+
 static void read_node(struct yaml_reader *r, struct config *c)
 {
     char shown[STR_SHOW_MAX];
@@ -223,13 +238,7 @@ static void read_node(struct yaml_reader *r, struct config *c)
     read_guard(r, c);
     yaml_opt_counts(r, "resources", c->resources);
     c->orphan_timeout_ms = yaml_opt_duration_ms(r, "orphan_timeout", ORPHAN_TIMEOUT_MS);
-    c->shutdown_timeout_ms = yaml_opt_duration_ms(r, "shutdown_timeout", SHUTDOWN_TIMEOUT_MS);
-    if (!r->rc && (c->shutdown_timeout_ms < SECONDS_MS(1) ||
-                      c->shutdown_timeout_ms > SHUTDOWN_TIMEOUT_MAX_MS))
-        yaml_reader_fail(r, yaml_opt(r, "shutdown_timeout"), "expected 1s to 1h");
-    c->notice_reserve_ms = yaml_opt_duration_ms(r, "notice_reserve", 0);
-    if (!r->rc && yaml_opt(r, "notice_reserve") && c->notice_reserve_ms < SECONDS_MS(1))
-        yaml_reader_fail(r, yaml_opt(r, "notice_reserve"), "expected at least 1s");
+    read_notices(r, c);
     c->power_off = mem_strdup(yaml_opt_str(r, "power_off", PATH_BYTES_MAX, NULL));
     read_hooks(r, c);
     STR_COPY(c->criu, yaml_opt_str(r, "criu", sizeof(c->criu) - 1, ""));

@@ -15,6 +15,8 @@
  *     orphan_timeout: 1h         # elastic nodes: save, stop and power off after this long
  *                                # without belayd
  *     shutdown_timeout: 120s     # for saves when the machine shuts down; below TimeoutStopSec
+ *     sigterm_notice: 30s        # SIGTERM announces that the node goes in this time; default: it
+ *                                # restarts the agent, or announces a shutdown of the machine
  *     notice_reserve: 20s        # default: at a notice of a reclaim jobs save and stop at once
  *     power_off: /sbin/poweroff  # default: the agent just exits
  *     prolog: /etc/belay/prolog  # run before each job's program; epilog: after it
@@ -74,6 +76,8 @@ struct config {
     int64_t sample_ms, telemetry_ms;
     int64_t orphan_timeout_ms;
     int64_t shutdown_timeout_ms; /* time for saves during a shutdown of the machine */
+    /* SIGTERM is a notice of a reclaim in this time: another scheduler sends it. 0 = it is not. */
+    int64_t sigterm_notice_ms;
     /* At a notice tasks work on until this long, and the time of their saves, before the deadline
      * (agent_notice.c). 0 = they stop at once. */
     int64_t notice_reserve_ms;

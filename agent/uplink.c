@@ -167,3 +167,8 @@ void uplink_changed_later(struct uplink *u)
     if (u->running && !timer_is_running(&u->coalesce))
         timer_start(u->timers, &u->coalesce, COALESCE_MS);
 }
+
+bool uplink_is_reported(const struct uplink *u)
+{
+    return !u->running || (!u->dirty && !u->urgent.call);
+}

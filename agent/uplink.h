@@ -56,5 +56,7 @@ void uplink_stop(struct uplink *u);
  * together with other changes. */
 void uplink_changed(struct uplink *u);
 void uplink_changed_later(struct uplink *u);
+/* Whether belayd was told of every change so far. */
+bool uplink_is_reported(const struct uplink *u);
 
 #endif

@@ -44,6 +44,7 @@ static void server_and_ca_are_enough(void **state)
     assert_int_equal(c.orphan_timeout_ms, 3600000);
     assert_int_equal(c.shutdown_timeout_ms, 120000);
     assert_int_equal(c.notice_reserve_ms, 0);
+    assert_int_equal(c.sigterm_notice_ms, 0);
     assert_int_equal(c.sample_ms, 5000);
     assert_int_equal(c.telemetry_ms, 60000);
     assert_null(c.power_off);
@@ -65,7 +66,7 @@ static void everything_of_the_manual_is_read(void **state)
     struct config c =
         parse(LEAST "token: abc\ndir: /data/agent/\nprovider: aws\nmetadata: http://127.0.0.1:80/\n"
                     "name: node7\ncpus: 8\nmemory: 16G\norphan_timeout: 2h\nshutdown_timeout: "
-                    "80s\npower_off: /sbin/x\n");
+                    "80s\nsigterm_notice: 30s\npower_off: /sbin/x\n");
     assert_string_equal(c.token, "abc");
     assert_string_equal(c.dir, "/data/agent");
     assert_true(config_is_elastic(&c));
@@ -75,6 +76,7 @@ static void everything_of_the_manual_is_read(void **state)
     assert_int_equal(c.memory_mib, 16384);
     assert_int_equal(c.orphan_timeout_ms, 7200000);
     assert_int_equal(c.shutdown_timeout_ms, 80000);
+    assert_int_equal(c.sigterm_notice_ms, 30000);
     assert_string_equal(c.power_off, "/sbin/x");
     config_deinit(&c);
     if (geteuid() == 0) { /* launched by belay */
@@ -155,6 +157,8 @@ static void mistakes_are_named_with_file_and_line(void **state)
         {LEAST "epilog: check.sh\n", "agent.yaml:3: epilog: expected an absolute path"},
         {LEAST "hook_timeout: 2h\n", "agent.yaml:3: hook_timeout: expected 1s to 1h"},
         {LEAST "notice_reserve: 0s\n", "agent.yaml:3: notice_reserve: expected at least 1s"},
+        {LEAST "sigterm_notice: 0s\n", "agent.yaml:3: sigterm_notice: expected 1s to 1h"},
+        {LEAST "sigterm_notice: 2h\n", "agent.yaml:3: sigterm_notice: expected 1s to 1h"},
         {LEAST "shutdown_timeout: 2h\n", "agent.yaml:3: shutdown_timeout: expected 1s to 1h"},
         {LEAST "sever: x\n", "did you mean \"server\"?"},
         {LEAST "name: [a]\n", "a list"},

@@ -286,6 +286,52 @@ static void a_shutdown_under_a_notice_is_the_nearer_deadline(void **state)
     assert_int_equal(world_wait_agent(w), 0); /* although belayd still wants the job to run */
 }
 
+/* ---- sigterm_notice: SIGTERM of another scheduler ---- */
+
+static void sigterm_of_a_scheduler_is_a_notice_with_its_time(void **state)
+{
+    struct world *w = world_create(state, "token: t\nsigterm_notice: 25s\n");
+    world_systemctl(w, running); /* the machine stays */
+    want_coop(w, 1, coop_script);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    assert_saved_in_shutdown(w);
+    assert_in_range(w->status.notice.deadline - w->status.notice.seen, 25000, 25000);
+}
+
+static void sigterm_of_a_scheduler_leaves_the_time_for_work_that_a_notice_does(void **state)
+{
+    struct world *w = world_create(state, "token: t\nsigterm_notice: 10s\nnotice_reserve: 1s\n");
+    want_coop(w, 1, coop_script)->save_ms = 10;
+    world_start_agent(w);
+    world_until(w, is_running, 1, "the task runs");
+    kill(w->agent, SIGTERM);
+    world_until(w, has_checkpoint, 1, "what was done before the notice is saved");
+    int64_t first = world_reported(w, 1)->checkpoints[0].progress;
+    kill(w->agent, SIGTERM); /* once more: no hurry */
+    world_until(w, has_ended, 1, "the attempt ended");
+    assert_end(w, WIRE_END_RECLAIMED);
+    const struct wire_attempt_status *s = world_reported(w, 1);
+    assert_true(s->checkpoints[s->n_checkpoints - 1].progress > first + 10);
+    world_forget(w, 1);
+    world_go(w);
+    assert_int_equal(world_wait_agent(w), 0);
+}
+
+static void sigterm_of_a_scheduler_is_reported_without_tasks_too(void **state)
+{
+    struct world *w = world_create(state, "token: t\nsigterm_notice: 25s\n");
+    want_coop(w, 1, coop_script);
+    world_start_agent(w);
+    world_until(w, is_running, 1, "belayd and the agent have met");
+    world_forget(w, 1);
+    world_go(w);
+    world_until(w, is_forgotten, 1, "the node is empty");
+    kill(w->agent, SIGTERM);
+    assert_int_equal(world_wait_agent(w), 0);
+    assert_int_equal(w->status.notice.kind, WIRE_NOTICE_RECLAIM);
+}
+
 static void a_restart_of_the_agent_leaves_the_task(void **state)
 {
     struct world *w = world_create(state, "token: t\nprovider: aws\n");
@@ -320,6 +366,9 @@ int main(int argc, char **argv)
         world_test(sigterm_without_an_answer_of_systemd_saves_first),
         world_test(sigterm_together_with_a_notice_saves_first),
         world_test(a_shutdown_under_a_notice_is_the_nearer_deadline),
+        world_test(sigterm_of_a_scheduler_is_a_notice_with_its_time),
+        world_test(sigterm_of_a_scheduler_leaves_the_time_for_work_that_a_notice_does),
+        world_test(sigterm_of_a_scheduler_is_reported_without_tasks_too),
         world_test(a_restart_of_the_agent_leaves_the_task),
     };
     return world_run(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
