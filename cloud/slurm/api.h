@@ -10,6 +10,14 @@
  * A job's number does not identify it: a slurmctld that was killed may have lost jobs it had
  * acknowledged, and hands their numbers out again. An id is NUMBER@TOKEN, and a job is cancelled
  * only after its name was compared with the token.
+ *
+ * For the pilot's script, tried with 22.05.8 (proctrack/linuxproc): a preemption sends SIGTERM to
+ * every process of each step, jobs of an agent in the step included, and to none of the batch
+ * script. So the script runs the agent, and a small step beside it forwards SIGTERM: the agent got
+ * one, 0.9 s after the preemptor's submit, and its children none. `requeue` is ignored in a submit:
+ * the script has to run `scontrol update JobId=$SLURM_JOB_ID Requeue=0`. GraceTime is kept: what
+ * ignored SIGTERM was killed 5 to 9 s after it. A pilot that ends within its grace is FAILED, and
+ * only preempt_time tells why.
  */
 #ifndef BELAY_CLOUD_SLURM_API_H
 #define BELAY_CLOUD_SLURM_API_H
