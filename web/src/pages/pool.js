@@ -5,6 +5,7 @@ import { html } from "../dom.js";
 import { count, duration, rate } from "../format.js";
 import { Card, PageHead } from "../parts/card.js";
 import { Facts } from "../parts/facts.js";
+import { isComing } from "../parts/instance.js";
 import { nodeColumns } from "../parts/node.js";
 import { Offers } from "../parts/offer.js";
 import { OfferHistory } from "../parts/offer_history.js";
