@@ -574,6 +574,7 @@ class Local(unittest.TestCase):
         self.assertEqual(client.show_job(held)["job"]["ref"], "%d_[1,8-9]" % held)
         self.assertIn("twice", self.refused(client.cancel, "%d_1" % held, tasks="1").text)
         one = {"command": ["true"], "number": 1, "with_": 1, "equal": True, "nice": 1}
+        one.update(attempt=1, sequence=1)
         names = ("%d_10" % held, "%d_1" % held, "%d_0" % held, "%d_0" % after, "x", "42_x", "0")
         for path, operations in client.openapi()["paths"].items():
             for operation in operations.values():
@@ -1240,8 +1241,8 @@ class Local(unittest.TestCase):
                 ["ahead", "changes", "estimate", "id", "reasons", "state", "warnings"],
             ),
             (("logs", str(job)), ["id", "log"]),
-            (("nodes",), ["nodes"]),
-            (("nodes", "-a"), ["nodes"]),
+            (("nodes",), ["next", "nodes"]),
+            (("nodes", "-a"), ["next", "nodes"]),
             (
                 ("top", "-1"),
                 [

@@ -61,7 +61,12 @@ class Reclaim(unittest.TestCase):
 
     def check_offers(self, l):
         """The history of offers has both machines: one was taken back."""
-        machines = l.get("/instances?state=all")["instances"]
+
+        def ended():
+            found = l.get("/instances?state=all")["instances"]
+            return found if all(i["ended_at"] for i in found) else None
+
+        machines = l.wait(ended, "the end of all machines, as belayd knows it")
         offers = l.get("/offers/history?pool=%s" % machines[0]["pool"])["offers"]
         launched = sorted(i["launched_at"] for i in machines)
         self.assertEqual(sorted(t for o in offers for t in o["launched"]), launched)

@@ -54,8 +54,9 @@ class Unix(http.client.HTTPConnection):
 
 
 class Belayd:
-    def __init__(self, config=CONFIG, state=None, socket=None, prefix=()):
+    def __init__(self, config=CONFIG, state=None, socket=None, prefix=(), asan=""):
         self.config = config
+        self.asan = asan  # further options of AddressSanitizer, if belayd has it
         self.prefix = list(prefix)  # a program and its arguments, which becomes belayd
         self.dir = tempfile.mkdtemp(prefix="belay-test.")
         self.state = state or os.path.join(self.dir, "state")
@@ -84,7 +85,7 @@ class Belayd:
         sanitizer = "log_path=%s/sanitizer" % self.dir
         env = {k: v for k, v in os.environ.items() if not k.startswith("BELAY_")}
         env.update(
-            ASAN_OPTIONS="malloc_context_size=6:" + sanitizer,
+            ASAN_OPTIONS=":".join(("malloc_context_size=6", sanitizer, self.asan)),
             UBSAN_OPTIONS="print_stacktrace=1:" + sanitizer,
         )
         with open(os.path.join(self.dir, "log"), "a") as log:

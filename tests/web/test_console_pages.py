@@ -62,6 +62,7 @@ class Pages(unittest.TestCase):
         self.b.driver.delete_all_cookies()  # of another test's session
         self.b.open("/")
         self.b.one("input[name=token]", "the sign-in, which / shows to strangers")
+        self.b.problems()  # of the page whose session ended meanwhile
         self.check_looks("sign-in")
         console.sign_in(self.b, self.cluster.token("ada"))
         for name, path in console.pages(self.numbers):
