@@ -27,7 +27,7 @@ export function JobWhy({ job, changed }) {
             w.ahead.count > 0 &&
             html`<p>Ahead in the queue: ${
                 w.ahead.exact ? "" : "about "
-            }${count(w.ahead.count)}, first
+            }${count(w.ahead.count)}, first${" "}
             ${w.ahead.first.map(
                 (a, i) => html`${i > 0 && ", "}<a
                 href=${"/console/jobs/" + a.id}>${a.ref}</a> of ${a.user}`,
