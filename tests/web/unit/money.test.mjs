@@ -16,6 +16,7 @@ const { keysOf, periodOf, stepOf, stepsOf, weekOf } = await import(
 const { nightsOf } = await import("../../../web/src/pages/cron_nights.js");
 const { isFailing, scheduleText } = await import("../../../web/src/pages/crons.js");
 const { expectedAtEnd, usedUpAt, waitingFor } = await import("../../../web/src/pages/budgets.js");
+const { distinct, timeRange } = await import("../../../web/src/parts/chart.js");
 const { teamsOf } = await import("../../../web/src/pages/shares.js");
 
 const MINUTE = 60000,
@@ -240,4 +241,11 @@ test("each kind of the ledger has a name and a colour, and an unknown one too", 
     assert.deepEqual([kindName("gang-wait"), kindTone("lost")], ["waiting for the gang", "lost"]);
     assert.deepEqual([kindName("tax"), kindTone("tax")], ["tax", "rest"]);
     assert.equal(new Set(LEDGER_KINDS.map(kindName)).size, LEDGER_KINDS.length);
+});
+
+test("a chart of one moment spans two minutes, and labels of an axis do not repeat", () => {
+    assert.deepEqual(timeRange(null, 1000, 1000), [940, 1060]);
+    assert.deepEqual(timeRange(null, 1000, 2000), [1000, 2000]);
+    assert.deepEqual(timeRange(null, null, null), [null, null]);
+    assert.deepEqual(distinct(["0 B/s", "1 B/s", "1 B/s"]), ["0 B/s", "1 B/s", ""]);
 });

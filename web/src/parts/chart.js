@@ -117,6 +117,16 @@ export function columns(series, kind) {
     return sums.reverse(); // the highest is drawn first, the others over it
 }
 
+/** Of a time axis, in s: uPlot shows years around a single moment. */
+export function timeRange(u, min, max) {
+    return min === max && min !== null ? [min - 60, max + 60] : [min, max];
+}
+
+/** Labels of an axis, without those that repeat the one before: ticks finer than the format. */
+export function distinct(labels) {
+    return labels.map((label, i) => (label === labels[i - 1] ? "" : label));
+}
+
 function options({ series, format, kind, range, marks, width, height }) {
     const text = colour("--quiet"),
         line = colour("--line");
@@ -140,10 +150,13 @@ function options({ series, format, kind, range, marks, width, height }) {
         padding: [null, 24, null, null], // half of the last label
         cursor: { drag: { x: false, y: false } },
         scales: {
-            x: range ? { range: [range[0] / 1000, range[1] / 1000] } : {},
+            x: { range: range ? [range[0] / 1000, range[1] / 1000] : timeRange },
             y: { range: (u, min, max) => [Math.min(0, min), max > 0 ? max * 1.08 : 1] },
         },
-        axes: [axis, { ...axis, size: 72, values: (u, ticks) => ticks.map((v) => format(v)) }],
+        axes: [
+            axis,
+            { ...axis, size: 72, values: (u, ticks) => distinct(ticks.map((v) => format(v))) },
+        ],
         series: [
             {},
             ...drawn.map(({ s, stroke }) => ({
