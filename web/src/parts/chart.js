@@ -127,6 +127,13 @@ export function distinct(labels) {
     return labels.map((label, i) => (label === labels[i - 1] ? "" : label));
 }
 
+/** Of the axis of values, in px: its longest label, a tick and a gap. */
+function labelsWidth(u, labels) {
+    u.ctx.font = 12 * devicePixelRatio + "px system-ui";
+    const widths = (labels || []).map((l) => u.ctx.measureText(l).width / devicePixelRatio);
+    return Math.ceil(Math.max(72, ...widths.map((w) => w + 18)));
+}
+
 function options({ series, format, kind, range, marks, width, height }) {
     const text = colour("--quiet"),
         line = colour("--line");
@@ -155,7 +162,11 @@ function options({ series, format, kind, range, marks, width, height }) {
         },
         axes: [
             axis,
-            { ...axis, size: 72, values: (u, ticks) => distinct(ticks.map((v) => format(v))) },
+            {
+                ...axis,
+                size: labelsWidth,
+                values: (u, ticks) => distinct(ticks.map((v) => format(v))),
+            },
         ],
         series: [
             {},
