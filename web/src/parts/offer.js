@@ -31,8 +31,7 @@ function reclaims(o) {
 }
 
 function refusals(o) {
-    const tries = o.launches + o.refusals;
-    return tries === 0 ? "" : `${count(o.refusals)} of ${count(tries)}`;
+    return o.launches === 0 ? "" : `${count(o.refusals)} of ${count(o.launches)}`;
 }
 
 function below(o) {
