@@ -257,11 +257,11 @@ function save(keys, period, d) {
 const dearest = [
     { name: "Job", cell: (j) => html`<${JobLink} job=${j} />` },
     { name: "Name", cell: (j) => html`<${JobName} job=${j} />` },
+    { name: "Cost", cell: (j) => money(j.cost_uusd), number: true },
     { name: "User", cell: (j) => j.user },
     { name: "End", cell: (j) => html`<${JobState} job=${{ ...j, state: "ended" }} />` },
     { name: "Reclaims", cell: (j) => count(j.reclaims), number: true },
     { name: "Lost", cell: (j) => duration(j.lost_ms), number: true },
-    { name: "Cost", cell: (j) => money(j.cost_uusd), number: true },
     { name: "On-demand price", cell: (j) => money(j.on_demand_uusd), number: true },
     { name: "Ended", cell: (j) => html`<${Moment} at=${j.ended_at} />`, number: true },
 ];
