@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Output of programs as lines of coloured pieces: SGR sequences of ECMA-48 become styles, a
-// carriage return begins its line again, every other control is left out. Pure.
+// carriage return begins its line again, every other control is left out, and so is what overrides
+// the direction of text: a line could show other words than the program wrote. Pure.
 
 const PLAIN = { fg: null, bg: null, bold: false, dim: false, italic: false, underline: false };
 const SGR = /\x1b\[([0-9;:]*)m/; // group 1: its numbers
@@ -8,7 +9,11 @@ const CSI = /\x1b\[[0-?]*[ -/]*[@-~]/; // cursor, erasing and the like
 const OSC = /\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?/; // window titles and links
 const ESCAPE = /\x1b[@-Z\\-_]/;
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
-const SEQUENCE = new RegExp([SGR, CSI, OSC, ESCAPE, CONTROL].map((r) => r.source).join("|"), "g");
+const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/; // embeddings, overrides, isolates
+const SEQUENCE = new RegExp(
+    [SGR, CSI, OSC, ESCAPE, CONTROL, DIRECTION].map((r) => r.source).join("|"),
+    "g",
+);
 const FLAGS = {
     1: ["bold", true],
     2: ["dim", true],

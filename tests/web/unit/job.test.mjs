@@ -155,6 +155,12 @@ test("colours of a log become styles, and other sequences nothing", () => {
     assert.deepEqual(texts("\x1b[38;2;1;2;300mx"), [["x", "rgb(1,2,255)", false]]);
     assert.deepEqual(texts("\x1b[38;5;196mx"), [["x", "rgb(255,0,0)", false]]);
     assert.deepEqual(texts("\x1b[2J\x1b]0;title\x07\x1b[?25lx\x00\x08"), [["x", null, false]]);
+    assert.equal(
+        texts("\u202egnp.exe\u2066")
+            .map(([text]) => text)
+            .join(""),
+        "gnp.exe",
+    );
     assert.deepEqual(texts("10 %\r50 %\r100 %"), [["100 %", null, false]]);
     assert.deepEqual(texts("end of DOS\r"), [["end of DOS", null, false]]);
     assert.deepEqual(texts("\x1b[38;5mx\x1b[38mx\x1b[999999;;mx"), [
