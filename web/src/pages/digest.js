@@ -17,9 +17,10 @@ export function Digest({ query }) {
     const date = query.get("date") || "",
         user = query.get("user") || "";
     const of = useData(withQuery("/api/v1/digest", { date, user }));
-    const shown = of.data ? of.data.to.slice(0, 10) : "";
+    const shown = of.data ? of.data.to.slice(0, 10) : "",
+        whose = of.data && of.data.user ? ": jobs of " + of.data.user : "";
     return html`<${PageHead} title="Morning digest"
-        note=${user ? "Of " + user : "What the last night did"}>
+        note=${"What the last night did" + whose}>
             <button type="button" disabled=${!shown}
                 onClick=${() => setQuery({ date: dayAfter(shown, -1) })}>Day before</button>
             <button type="button" disabled=${!date}
