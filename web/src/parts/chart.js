@@ -53,6 +53,7 @@ export function Chart({
         draw();
         const dark = matchMedia("(prefers-color-scheme: dark)");
         const resized = new ResizeObserver(() => {
+            if (!box.current) return; // removed from the page, and not cleaned up yet
             const width = Math.max(200, box.current.clientWidth);
             if (width !== plot.width) plot.setSize({ width, height });
         });

@@ -17,7 +17,9 @@ export function Gantt({ line, describe }) {
     const [width, setWidth] = useState(600);
     const [chosen, setChosen] = useState(null);
     useEffect(() => {
-        const observer = new ResizeObserver(() => setWidth(Math.max(240, box.current.clientWidth)));
+        const observer = new ResizeObserver(() => {
+            if (box.current) setWidth(Math.max(240, box.current.clientWidth)); // else: removed
+        });
         observer.observe(box.current);
         return () => observer.disconnect();
     }, []);
