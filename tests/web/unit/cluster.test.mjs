@@ -14,6 +14,7 @@ const { drawOf, powerText, tileState } = await import("../../../web/src/parts/ra
 const { baseLoadText } = await import("../../../web/src/parts/pool.js");
 const { joined } = await import("../../../web/src/parts/older.js");
 const { restOf } = await import("../../../web/src/pages/jobs.js");
+const { isShut } = await import("../../../web/src/pages/pools.js");
 const { reservationOf } = await import("../../../web/src/parts/reservation_form.js");
 const { busiest, outcomeSeries, priceSeries } = await import(
     "../../../web/src/parts/offer_series.js"
@@ -211,4 +212,12 @@ test("what was read of the list of jobs stays when its first page is read again"
         { id: 9000 },
     ]);
     assert.deepEqual(restOf(few, { jobs: [], next: 5001 }, path + "&sort=ended"), few);
+});
+
+test("a pool is shut when none of its offers can be launched from", () => {
+    const open = { withdrawn: false, avoided_until: null },
+        avoided = { withdrawn: false, avoided_until: iso(-1) };
+    assert.equal(isShut([]), false); // a reserved pool
+    assert.equal(isShut([avoided, open]), false);
+    assert.equal(isShut([avoided, { withdrawn: true, avoided_until: null }]), true);
 });

@@ -39,17 +39,29 @@ function nodes(p) {
 }
 
 function State({ pool }) {
-    if (!pool.boots) return html`<${Badge} word="ok" tone="good" />`;
-    return html`<${Badge} word=${plural(pool.boots.failed, "failed boot")} tone="bad" />`;
+    if (pool.boots)
+        return html`<${Badge} word=${plural(pool.boots.failed, "failed boot")} tone="bad" />`;
+    if (isShut(pool.offers)) return html`<${Badge} word="no open offer" tone="warn" />`;
+    return html`<${Badge} word="ok" tone="good" />`;
+}
+
+/** Whether no machine can be launched now, because each offer is avoided or withdrawn. */
+export function isShut(offers) {
+    return offers.length > 0 && offers.every((o) => o.withdrawn || o.avoided_until);
 }
 
 export function Pools() {
     const pools = useData("/api/v1/pools", { on: ["node", "instance", "pool"] });
+    const offers = useData("/api/v1/offers", { on: ["pool"] });
     const summary = useData("/api/v1/summary", { on: ["summary"] });
     return html`<${PageHead} title="Pools" />
         <${Loaded} of=${pools}>${(d) => {
             const now = new Map(summary.data ? summary.data.pools.map((p) => [p.pool, p]) : []);
-            const rows = d.pools.map((p) => ({ ...p, now: now.get(p.name) }));
+            const rows = d.pools.map((p) => ({
+                ...p,
+                now: now.get(p.name),
+                offers: offers.data ? offers.data.offers.filter((o) => o.pool === p.name) : [],
+            }));
             return html`<${Card} title="Pools"><${Table} caption="All pools" columns=${columns}
                 rows=${rows}
                 rowKey=${(p) => p.name} empty=${html`<${Empty}
