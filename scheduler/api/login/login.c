@@ -143,6 +143,16 @@ json_t *api_json_teams(const struct api *a, const char *user)
     return teams;
 }
 
+static const char *const scope_kinds[SCOPES] = {
+    [SCOPE_NONE] = "",
+    [SCOPE_READ_ONLY] = "read-only",
+    [SCOPE_METRICS] = "metrics",
+    [SCOPE_CI] = "ci",
+    [SCOPE_POOL] = "pool",
+    [SCOPE_CRON] = "cron",
+    [SCOPE_JOB] = "job",
+};
+
 void api_whoami(struct request *q)
 {
     const struct caller *c = &q->caller;
@@ -154,6 +164,7 @@ void api_whoami(struct request *q)
         : c->token    ? "token"
         : c->job      ? "job"
                       : "socket");
+    json_object_set_new(o, "scope", api_json_opt_text(scope_kinds[c->scope.kind]));
     json_object_set_new(o, "teams", api_json_teams(q->api, c->user));
     json_object_set_new(o, "token", c->token ? json_integer(c->token) : json_null());
     json_object_set_new(o, "expires_at", api_json_time(c->expires_at));

@@ -150,10 +150,11 @@ class Session(unittest.TestCase):
     def test_a_session_has_the_limits_of_its_token(self):
         b = self.signed_in(user="ada", scope="read-only", ttl_ms=60000)
         self.assertLessEqual(int(re.search(r"Max-Age=(\d+)", b.line).group(1)), 60)
+        self.assertEqual(b.whoami()[1]["scope"], "read-only")
         self.assertEqual(b.request("GET", "/api/v1/jobs")[0], 200)
         self.assertEqual(b.request("POST", "/api/v1/jobs", JOB)[0], 403)
         b = self.signed_in(user="ola", role="viewer")
-        self.assertEqual(b.whoami()[1]["role"], "viewer")
+        self.assertEqual([b.whoami()[1][k] for k in ("role", "scope")], ["viewer", None])
         self.assertEqual(b.request("POST", "/api/v1/jobs", JOB)[0], 403)
 
     def test_only_a_valid_token_of_the_api_begins_a_session(self):
