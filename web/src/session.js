@@ -44,9 +44,15 @@ export async function signOut() {
     location.assign("/console/sign-in"); // forgets what this page holds
 }
 
-/** Whether the user has this role, or a higher one. */
+/* what a token's scope leaves of a role, at most */
+const SCOPE_ROLES = { "read-only": "viewer", metrics: "viewer", cron: "viewer", ci: "member" };
+
+/** Whether the user has this role, or a higher one, and the token's scope leaves it. */
 export function hasRole(role) {
-    return session.user !== null && ROLES.indexOf(session.user.role) >= ROLES.indexOf(role);
+    if (session.user === null) return false;
+    const most = SCOPE_ROLES[session.user.scope] || "admin",
+        rank = ROLES.indexOf(role);
+    return ROLES.indexOf(session.user.role) >= rank && ROLES.indexOf(most) >= rank;
 }
 
 /** Whether the user may change what belongs to this user and team (the right `change`,
