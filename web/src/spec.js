@@ -56,8 +56,8 @@ function number(text) {
     return text.trim() === "" ? null : Number(text);
 }
 
-/** @returns {common: [field], more: [field]}; a field is {path, label, type, choices, hint, min,
- *   max, maxLength, about, read} */
+/** @returns an object {common: [field], more: [field]}; a field is {path, label, type, choices,
+ *   hint, min, max, maxLength, about, read} */
 export function fieldsOf(schema) {
     const all = [];
     for (const [name, member] of Object.entries(schema.properties)) {

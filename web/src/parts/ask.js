@@ -5,7 +5,8 @@ import { Ask } from "./dialog.js";
 
 /**
  * @param done called after the action of a question was done
- * @returns {ask, dialog}: ask({title, verb, danger, act, body}) opens a question; dialog is it
+ * @returns an object {ask, dialog}: ask({title, verb, danger, act, body}) opens a question;
+ *   dialog is it
  */
 export function useAsk(done) {
     const [asked, setAsked] = useState(null);
