@@ -299,6 +299,7 @@ static void prepare_failed(struct task *t)
     } else if (t->work.store_failed) {
         store_failed(t);
     } else if (t->work.rc == ERR_CONFIG) {
+        t->state.reported.user_refused = t->work.user_refused;
         task_end(t, WIRE_END_FAILED, 126, e->text);
     } else if (t->work.rc == ERR_NO_SPACE) {
         end_for_space(t, t->work.of_records, e->text);

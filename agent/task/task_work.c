@@ -482,6 +482,7 @@ static int prepare(struct task *t)
     int rc = user_resolve(t->spec->user, &u, &w->e);
     if (!rc)
         rc = user_admit(&u, t->common->system_users, &w->e);
+    w->user_refused = rc == ERR_CONFIG;
     if (!rc)
         rc = make_dir(t, &u, &w->e);
     w->of_records = rc == ERR_NO_SPACE && !w->e.of_user;
@@ -705,7 +706,7 @@ void task_work_start(struct task *t, enum work_kind kind, void (*done)(struct ta
     w->rc = 0;
     w->e = (struct err){0};
     w->is_given_up = false;
-    w->is_spare = w->fenced = w->is_unsealed = w->store_failed = false;
+    w->is_spare = w->fenced = w->is_unsealed = w->user_refused = w->store_failed = false;
     w->store_fault = STORE_IS_FINE;
     w->found = (struct wire_checkpoint){0};
     w->restored = (struct ckpt_restored){.progress = -1};

@@ -69,6 +69,7 @@ struct task_work {
     bool fenced;   /* a later attempt owns the job */
     /* of preparing: CRIU's checkpoint is not encrypted and therefore not restored */
     bool is_unsealed;
+    bool user_refused; /* of preparing: the user has no account here, or none that may run jobs */
     bool store_failed; /* rc is an error of the store or of its content */
     bool of_records;   /* with ERR_NO_SPACE: for the agent's own records */
     enum task_store store_fault;

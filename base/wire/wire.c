@@ -166,6 +166,7 @@ static const struct wire_field attempt_status_fields[] = {
     WIRE_WORD_OPT(wire_attempt_status, end, wire_end_names),
     WIRE_I64_OPT(wire_attempt_status, exit_code, 0, 255),
     WIRE_TEXT_OPT(wire_attempt_status, text),
+    WIRE_BOOL_OPT(wire_attempt_status, user_refused),
     WIRE_I64_OPT(wire_attempt_status, output_bytes, 0, SIZE_MAX_BYTES),
     WIRE_I64_OPT(wire_attempt_status, kept_bytes, 0, SIZE_MAX_BYTES),
     WIRE_I64_OPT(wire_attempt_status, secrets, 0, ID_MAX),

@@ -257,6 +257,8 @@ struct wire_attempt_status {
     enum wire_end end;
     int64_t exit_code; /* 0 .. 255; 128 + signal number if killed by a signal */
     char text[256];
+    /* it was not started: the node has no account for its user, or runs no jobs of that account */
+    bool user_refused;
     int64_t output_bytes; /* written so far */
     /* bytes of the job in the store after the last cleanup; 0 = unknown */
     int64_t kept_bytes;

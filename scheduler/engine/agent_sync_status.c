@@ -91,7 +91,8 @@ static void post_end(
         .ended = {.job = st->job,
             .attempt = st->attempt,
             .node = a->row.node,
-            .exit_code = (int32_t)st->exit_code}};
+            .exit_code = (int32_t)st->exit_code,
+            .user_refused = st->user_refused}};
     ev.ended.end = agent_sync_end(st->end);
     if (ev.ended.end == END_NONE) {
         log_warn("an agent reported an unknown kind of end; counted as failed",

@@ -417,6 +417,8 @@ static void a_failed_start_has_its_reason(void **state)
     assert_ended(w, 1, WIRE_END_FAILED, 127, "/no/such/interpreter");
     assert_ended(w, 2, WIRE_END_FAILED, 126, "/no/such/dir");
     assert_ended(w, 3, WIRE_END_FAILED, 126, "nobody-of-that-name");
+    for (int job = 1; job <= 4; job++)
+        assert_int_equal(world_reported(w, job)->user_refused, job == 3);
     assert_ended(w, 4, WIRE_END_FAILED, 126, "echo no first line");
 }
 

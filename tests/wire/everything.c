@@ -88,6 +88,7 @@ struct wire_status status_of_everything(void)
         .done = WIRE_NONE,
         .total = WIRE_NONE,
         .end = WIRE_END_FAILED,
+        .user_refused = true,
         .exit_code = 255,
         .text = "exit code 255"};
     return (struct wire_status){.incarnation = 1760000000000,

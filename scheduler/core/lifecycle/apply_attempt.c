@@ -300,6 +300,7 @@ int apply_ended(struct model *m, const struct event *ev, struct outcome *ret_out
         ev->ended.cpu_user_ms > a->row.cpu_user_ms ? ev->ended.cpu_user_ms : a->row.cpu_user_ms;
     a->row.memory_peak =
         ev->ended.memory_peak > a->row.memory_peak ? ev->ended.memory_peak : a->row.memory_peak;
+    a->user_refused = ev->ended.user_refused;
     attempt_end(m, ev->now, a, ev->ended.end, ev->ended.exit_code, ev->ended.text);
     return 0;
 }

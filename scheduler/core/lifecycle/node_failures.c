@@ -106,7 +106,7 @@ bool node_failures_note(
         node_failures_forget(m, n);
         return false;
     }
-    if (end != END_FAILED)
+    if (end != END_FAILED || a->user_refused)
         return false;
     struct node_failures *f = failures_of(n);
     int32_t before = f->n, from = add(f, a->job, o->within_ms, now.wall);

@@ -16,7 +16,9 @@
  *     as after any drain. Earlier ones that are still live get back the retry that they used there.
  *     Jobs without a retry have ended; the node's event names them.
  *
- * Failures of multi-node jobs do not count: it is unknown which of the nodes is at fault.
+ * Failures of multi-node jobs do not count: it is unknown which of the nodes is at fault. Nor does
+ * the refusal of a user without an account on the node: the user or the image of the pool's nodes
+ * is at fault, and a replacement would refuse the user too.
  */
 #ifndef BELAY_SCHEDULER_CORE_LIFECYCLE_NODE_FAILURES_H
 #define BELAY_SCHEDULER_CORE_LIFECYCLE_NODE_FAILURES_H

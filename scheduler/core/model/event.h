@@ -280,6 +280,7 @@ struct event {
             enum end_kind end;
             int32_t exit_code;
             char text[CORE_TEXT_MAX];
+            bool user_refused;                        /* see struct attempt */
             int64_t cpu_ms, cpu_user_ms, memory_peak; /* see struct attempt_row */
         } ended;
         struct {

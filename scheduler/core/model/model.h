@@ -229,6 +229,9 @@ struct attempt {
     struct node *node;
     bool save_failed; /* the last save failed; not stored */
     bool drill_due;   /* has made progress since it started */
+    /* It ended before it began: its node has no account for the job's user, or runs no jobs of that
+     * account. Set at its end; not stored. */
+    bool user_refused;
     /* Refusals by the store before the attempt began, as last reported by the agent; the reason is
      * the text of the row. Not stored. */
     int32_t store_tries;

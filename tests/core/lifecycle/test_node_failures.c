@@ -281,6 +281,40 @@ static void a_node_on_which_something_works_is_not_drained(void **state)
     lab_deinit(&l);
 }
 
+/* The agent refuses the job before it begins. */
+static void refuse_user(struct lab *l, const char *user)
+{
+    int64_t job = submit(l, user, 0);
+    lab_plan(l);
+    assert_true(lab_runs(l, job));
+    lab_apply(l, (struct event){.type = EV_ATTEMPT_ENDED,
+                     .ended = {.job = job,
+                         .attempt = 1,
+                         .node = lab_node_of(l, job),
+                         .end = END_FAILED,
+                         .exit_code = 126,
+                         .user_refused = true}});
+    lab_take(l);
+    assert_int_equal(lab_row(l, job)->end, END_FAILED);
+}
+
+static void users_without_an_account_there_drain_nothing(void **state)
+{
+    (void)state;
+    static const char *const users[] = {"ann", "bob", "cho", "dee"};
+    struct lab l;
+    init(&l);
+    int64_t node = lab_join(&l, "n1", 4);
+    fail_one(&l, "ann");
+    fail_one(&l, "bob");
+    for (size_t k = 0; k < sizeof users / sizeof users[0]; k++)
+        refuse_user(&l, users[k]);
+    assert_false(is_drained(&l, node));
+    fail_one(&l, "cho"); /* the refusals between neither count nor show that the node works */
+    assert_true(is_drained(&l, node));
+    lab_deinit(&l);
+}
+
 static void most_of_a_pool_is_never_drained(void **state)
 {
     (void)state;
@@ -347,6 +381,7 @@ int main(void)
         cmocka_unit_test(one_job_that_fails_again_and_again_counts_once),
         cmocka_unit_test(tasks_of_an_array_count_once_and_are_named_by_it),
         cmocka_unit_test(a_node_on_which_something_works_is_not_drained),
+        cmocka_unit_test(users_without_an_account_there_drain_nothing),
         cmocka_unit_test(most_of_a_pool_is_never_drained),
         cmocka_unit_test(a_job_that_must_not_run_twice_ends),
         cmocka_unit_test(nothing_is_drained_unless_configured),
