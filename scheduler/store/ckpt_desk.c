@@ -40,7 +40,6 @@ struct ckpt_desk {
     struct store_tasks *errands, *verifications;
     struct list open_errands;
     struct list all; /* of struct verification, newest first */
-    int n_kept;
 };
 
 const char *const verification_state_names[] = {
@@ -170,16 +169,29 @@ static bool is_over(const struct verification *s)
     return s->state >= VERIFICATION_INTACT;
 }
 
-/* Forgets the oldest result beyond CKPT_DESK_KEPT. */
-static void forget_oldest(struct ckpt_desk *d)
+/* Makes room for one more of the user: forgets the user's own oldest result, or that of all users,
+ * where as many are kept as may be. */
+static void forget_oldest(struct ckpt_desk *d, const char *user)
 {
-    struct link *l = list_last(&d->all);
-    struct verification *s = l ? LIST_ENTRY(l, struct verification, in_desk) : NULL;
-    if (!s || d->n_kept < CKPT_DESK_KEPT || !is_over(s))
+    struct verification *oldest = NULL, *own = NULL;
+    int n = 0, n_own = 0;
+    LIST_FOREACH (&d->all, l) {
+        struct verification *s = LIST_ENTRY(l, struct verification, in_desk);
+        bool is_own = str_eq(s->by, user);
+        n++;
+        n_own += is_own;
+        if (is_over(s)) {
+            oldest = s;
+            own = is_own ? s : own;
+        }
+    }
+    struct verification *s = n_own >= CKPT_DESK_KEPT_PER_USER ? own
+                             : n >= CKPT_DESK_KEPT            ? oldest
+                                                              : NULL;
+    if (!s)
         return;
     link_remove(&s->in_desk);
     free(s);
-    d->n_kept--;
 }
 
 /* ERR_THROTTLED; *ret_is_there is true if the same one is not over. */
@@ -212,7 +224,7 @@ int ckpt_desk_verify(struct ckpt_desk *d, const struct ckpt_desk_of *of, struct 
     int rc = check_more(d, of, &is_there, e);
     if (rc != 0 || is_there)
         return rc;
-    forget_oldest(d);
+    forget_oldest(d, of->user);
     struct verification *s = mem_alloc(sizeof(*s));
     *s = (struct verification){.task = {.job = of->job,
                                    .run = run_verification,
@@ -226,7 +238,6 @@ int ckpt_desk_verify(struct ckpt_desk *d, const struct ckpt_desk_of *of, struct 
     STR_COPY(s->identity, of->identity);
     STR_COPY(s->by, of->user);
     list_push_front(&d->all, &s->in_desk);
-    d->n_kept++;
     store_tasks_put(d->verifications, &s->task);
     return 0;
 }

@@ -7,7 +7,8 @@
  *
  * Listing and pinning take turns, and wait for no verification. Verifications run one at a time,
  * and each is limited in size and time. At most CKPT_DESK_PER_USER of each kind wait for a user.
- * Results of verifications are in memory only: the newest CKPT_DESK_KEPT, until belayd ends.
+ * Results of verifications are in memory only, until belayd ends: the newest
+ * CKPT_DESK_KEPT_PER_USER of a user, and of all users the newest CKPT_DESK_KEPT.
  */
 #ifndef BELAY_SCHEDULER_STORE_CKPT_DESK_H
 #define BELAY_SCHEDULER_STORE_CKPT_DESK_H
@@ -18,6 +19,7 @@
 #define CKPT_DESK_WAITING 64  /* tasks of a kind that wait or run, of all users */
 #define CKPT_DESK_PER_USER 4
 #define CKPT_DESK_KEPT 256 /* results of verifications */
+#define CKPT_DESK_KEPT_PER_USER 32
 #define CKPT_DESK_VERIFY_MS SECONDS_MS(3600)
 #define CKPT_DESK_VERIFY_BYTES (INT64_C(256) << 30)
 
