@@ -41,9 +41,12 @@ int ckpt_pin(const struct ckpt_job *j, struct ckpt_id id, struct err *e)
     if (!rc)
         rc = layout_read_manifest(j, id, &m, e);
     manifest_deinit(&m);
-    if (!rc)
-        rc = write_pin(j, id, e);
-    return rc ? err_wrap(e, "pin a checkpoint of job %" PRId64, j->job) : 0;
+    if (rc) /* which names the checkpoint */
+        return rc;
+    return write_pin(j, id, e)
+               ? err_wrap(e, "pin checkpoint %" PRId64 ".%" PRId64 " of job %" PRId64, id.attempt,
+                     id.sequence, j->job)
+               : 0;
 }
 
 int ckpt_unpin(const struct ckpt_job *j, struct ckpt_id id, struct err *e)

@@ -86,7 +86,7 @@ static int load_previous(struct save *s, struct err *e)
         return rc;
     if (n && layout_compare_ids(newest, s->manifest.id) >= 0)
         return err_set(e, ERR_CONFLICT,
-            "checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64 " exists already; %" PRId64
+            "checkpoint %" PRId64 ".%" PRId64 " of job %" PRId64 " exists already; %" PRId64
             "-%" PRId64 " would not be the newest",
             newest.attempt, newest.sequence, s->job->job, s->manifest.id.attempt,
             s->manifest.id.sequence);
@@ -529,7 +529,7 @@ static int check_arguments(const struct ckpt_job *j, struct ckpt_id id, int64_t 
     if (id.attempt < 1 || id.attempt > CKPT_NUMBER_MAX || id.sequence < 1 ||
         id.sequence > CKPT_NUMBER_MAX || progress < -1)
         return err_set(e, ERR_INVALID,
-            "checkpoint %" PRId64 "-%" PRId64 ", progress %" PRId64 ": out of range", id.attempt,
+            "checkpoint %" PRId64 ".%" PRId64 ", progress %" PRId64 ": out of range", id.attempt,
             id.sequence, progress);
     return layout_check_job(j, e);
 }
@@ -690,7 +690,7 @@ static int run_save(struct save *s, struct ckpt_id id, int64_t progress, const a
     if (!rc && with->seen)
         named_add(seen_named(with->seen), s->job, &s->manifest);
     if (rc)
-        return err_wrap(e, "save checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64, id.attempt,
+        return err_wrap(e, "save checkpoint %" PRId64 ".%" PRId64 " of job %" PRId64, id.attempt,
             s->manifest.id.sequence, s->job->job);
     *ret_stats = (struct ckpt_stats){
         .sequence = s->manifest.id.sequence,

@@ -409,7 +409,7 @@ static int read_sealed(void *ctx, size_t *ret_came, struct err *e)
     if (!rc &&
         (m.job != j->job || !str_eq(m.cluster, j->cluster) || layout_compare_ids(m.id, r->id)))
         rc = err_set(e, ERR_CORRUPT,
-            "the manifest is that of checkpoint %" PRId64 "-%" PRId64 " of job %" PRId64
+            "the manifest is that of checkpoint %" PRId64 ".%" PRId64 " of job %" PRId64
             " of cluster %.64s",
             m.id.attempt, m.id.sequence, m.job, m.cluster);
     buf_deinit(&text);
@@ -422,8 +422,13 @@ static int read_sealed(void *ctx, size_t *ret_came, struct err *e)
 
 static int read_one(struct sealed_read *r, struct manifest *ret, struct err *e)
 {
-    if (read_verified(r->job, r->name->s, MANIFEST_OBJECT_MAX, read_sealed, r, e))
-        return err_wrap(e, "checkpoint %" PRId64 "-%" PRId64, r->id.attempt, r->id.sequence);
+    int rc = read_verified(r->job, r->name->s, MANIFEST_OBJECT_MAX, read_sealed, r, e);
+
+    if (rc == ERR_NOT_FOUND) /* the error has the store's path, which is for administrators only */
+        return err_set(e, rc, "checkpoint %" PRId64 ".%" PRId64 " is not in the store",
+            r->id.attempt, r->id.sequence);
+    if (rc)
+        return err_wrap(e, "checkpoint %" PRId64 ".%" PRId64, r->id.attempt, r->id.sequence);
     *ret = r->m;
     return 0;
 }

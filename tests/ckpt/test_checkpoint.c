@@ -605,7 +605,7 @@ static void a_manifest_in_a_wrong_place_is_damage(void **state)
     r = restore(s, 2);
     assert_int_equal(r.id.sequence, 1);
     assert_int_equal(r.damaged, 1);
-    assert_non_null(strstr(r.damage, s->job.crypt ? "another object was put in its place" : "1-1"));
+    assert_non_null(strstr(r.damage, s->job.crypt ? "another object was put in its place" : "1.1"));
 }
 
 static void a_checkpoint_of_a_later_belay_is_not_passed_over(void **state)
@@ -636,6 +636,9 @@ static void verify_finds_damage_and_moves_nothing(void **state)
     save(s, 1, 1);
     OK(ckpt_verify(&s->job, (struct ckpt_id){1, 1}, &e));
     FAILS(ERR_NOT_FOUND, ckpt_verify(&s->job, (struct ckpt_id){1, 2}, &e));
+    assert_string_equal(e.text, "checkpoint 1.2 is not in the store");
+    FAILS(ERR_NOT_FOUND, ckpt_pin(&s->job, (struct ckpt_id){1, 99999}, &e));
+    assert_string_equal(e.text, "checkpoint 1.99999 is not in the store");
     assert_int_equal(find_objects(s, "/chunks/", names, 1), 1);
     unlink(path_in(s->store, names[0]));
     FAILS(ERR_CORRUPT, ckpt_verify(&s->job, (struct ckpt_id){1, 1}, &e));

@@ -199,7 +199,7 @@ static void a_closed_store_takes_no_save_and_can_be_emptied_but_for_pins(void **
     OK(ckpt_is_closed(&s->job, &closed, &e));
     assert_true(closed);
     FAILS(ERR_CONFLICT, ckpt_save(&s->job, (struct ckpt_id){2, 4}, s->tree, -1, NULL, &stats, &e));
-    assert_string_equal(e.text, "save checkpoint 2-4 of job 7: fenced: job 7 has ended");
+    assert_string_equal(e.text, "save checkpoint 2.4 of job 7: fenced: job 7 has ended");
     FAILS(ERR_CONFLICT, ckpt_fence(&s->job, 3, &e));
     FAILS(ERR_CONFLICT, clean_job(&s->job, 2, 1, &e));
     OK(ckpt_pin(&s->job, (struct ckpt_id){2, 2}, &e));

@@ -402,7 +402,7 @@ class Checkpoints(unittest.TestCase):
         self.refused(2, "--progress, --total and --wait", "--wait", "list", "7")
         self.refused(2, "goes to the job's agent", "--force", "commit")
         self.refused(1, "job 8 has no checkpoint", "show", "8")
-        self.refused(1, "", "show", "7@5.5")
+        self.refused(1, "checkpoint 5.5 is not in the store", "show", "7@5.5")
 
 
 if __name__ == "__main__":

@@ -77,7 +77,9 @@ class StoredCheckpoints(unittest.TestCase):
 
     def check_refusals(self, l, job, which):
         pin = "/jobs/%d/checkpoints/pin" % job
-        self.refused(404, l.post, pin, {"attempt": 9, "sequence": 9})
+        missing = self.refused(404, l.post, pin, {"attempt": 9, "sequence": 9})
+        self.assertIn("checkpoint 9.9 is not in the store", missing)
+        self.assertNotIn(l.store_of(job), missing)
         for body in (
             {},
             {"attempt": 0, "sequence": 1},
@@ -87,6 +89,7 @@ class StoredCheckpoints(unittest.TestCase):
             self.refused(400, l.post, pin, body)
         v = self.verify(l, job, {"attempt": 9, "sequence": 9})
         self.assertEqual(v["state"], "failed")
+        self.assertEqual(v["text"], "checkpoint 9.9 is not in the store")
         with open(os.path.join(l.store_of(job), "identity"), "a") as f:
             f.write("x")
         self.assertIn("different job", self.refused(409, self.listed, l, job))
