@@ -2,7 +2,7 @@
 // What the pages of costs, budgets and cron compute.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { LEDGER_KINDS, kindName, kindTone } from "../../../web/src/ledger.js";
+import { LEDGER_KINDS, kindName, kindTone, savedOf } from "../../../web/src/ledger.js";
 
 globalThis.addEventListener = () => {}; // router.js listens to its window
 globalThis.BroadcastChannel = class {
@@ -248,4 +248,15 @@ test("a chart of one moment spans two minutes, and labels of an axis do not repe
     assert.deepEqual(timeRange(null, 1000, 2000), [1000, 2000]);
     assert.deepEqual(timeRange(null, null, null), [null, null]);
     assert.deepEqual(distinct(["0 B/s", "1 B/s", "1 B/s"]), ["0 B/s", "1 B/s", ""]);
+});
+
+test("savings are no part of next to nothing, and none below -100 %", () => {
+    const of = (uusd, listed) => savedOf({ uusd, on_demand_uusd: listed });
+    assert.deepEqual(of(40000, 100000), { part: 0.6, note: "60 %" });
+    assert.deepEqual(of(200000, 100000), { part: -1, note: "-100 %" });
+    assert.equal(of(1500, 12).part, null);
+    assert.match(of(1500, 12).note, /^–: too little work/);
+    assert.equal(of(200001, 100000).part, null);
+    assert.match(of(200001, 100000).note, /^–: idle time/);
+    assert.deepEqual(of(5, 0), { part: null, note: "" });
 });

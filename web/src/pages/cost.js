@@ -4,8 +4,8 @@ import { withQuery } from "../api.js";
 import { csvText, download } from "../csv.js";
 import { useData } from "../data.js";
 import { classes, html } from "../dom.js";
-import { NONE, count, duration, money, percent } from "../format.js";
-import { LEDGER_KINDS, kindName, kindTone } from "../ledger.js";
+import { count, duration, money, percent } from "../format.js";
+import { LEDGER_KINDS, kindName, kindTone, savedOf } from "../ledger.js";
 import { JobState } from "../parts/badge.js";
 import { Bars, stacked } from "../parts/bars.js";
 import { Card, PageHead } from "../parts/card.js";
@@ -130,7 +130,7 @@ function Totals({ total: t }) {
             <${Stat} name="On-demand price" value=${money(t.on_demand_uusd)}
                 note="of the same work" />
             <${Stat} name="Saved against on-demand" value=${money(saved)}
-                note=${t.on_demand_uusd > 0 && percent(saved / t.on_demand_uusd)} />
+                note=${savedOf(t).note} />
             <${Stat} name="Lost to reclaims" value=${money(lost)}
                 note=${
                     t.uusd > 0 &&
@@ -183,7 +183,7 @@ const figures = [
     { name: "On-demand price", cell: (l) => money(l.on_demand_uusd), number: true },
     {
         name: "Saved",
-        cell: (l) => (l.on_demand_uusd > 0 ? percent(1 - l.uusd / l.on_demand_uusd) : NONE),
+        cell: (l) => percent(savedOf(l).part),
         number: true,
     },
     {

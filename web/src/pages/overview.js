@@ -3,6 +3,7 @@
 import { useData } from "../data.js";
 import { html } from "../dom.js";
 import { count, mebibytes, money, percent, plural, rate } from "../format.js";
+import { savedOf } from "../ledger.js";
 import { Card, PageHead } from "../parts/card.js";
 import { JobLink, JobName } from "../parts/job.js";
 import { Empty, Loaded } from "../parts/states.js";
@@ -98,7 +99,7 @@ function Money() {
         <${Loaded} of=${cost}>${({ total: t }) => html`<${Stats}>
             <${Stat} name="Spent" value=${money(t.uusd)} note=${plural(t.jobs, "job")} />
             <${Stat} name="Saved against on-demand" value=${money(t.on_demand_uusd - t.uusd)}
-                note=${t.on_demand_uusd > 0 && percent(1 - t.uusd / t.on_demand_uusd)} />
+                note=${savedOf(t).note} />
         </${Stats}>`}</${Loaded}>
         <${Loaded} of=${budgets}>${(d) =>
             d.budgets.map((b) => html`<${Budget} key=${b.name} b=${b} />`)}</${Loaded}>
