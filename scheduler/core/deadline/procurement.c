@@ -417,15 +417,15 @@ static void describe(const struct decision *d, const struct work_left *w, const 
     text_format(out, size, "%s: about %s of work, %s left", what[d->procurement], work, left);
 }
 
-static bool is_on_owned(const struct attempt *a)
+static bool is_on(const struct attempt *a, enum market market)
 {
-    return a && a->node->row.market == MARKET_OWNED;
+    return a && a->node->row.market == market;
 }
 
 /* Its procurement has no effect now: it runs on an owned node, or is stopping. */
 static bool is_settled(const struct attempt *a)
 {
-    return a && (a->row.state == ATTEMPT_STOPPING || is_on_owned(a));
+    return a && (a->row.state == ATTEMPT_STOPPING || is_on(a, MARKET_OWNED));
 }
 
 /* Also of a job outside the model; of one in it, the same as procurement_is_looked_at(). */
@@ -617,8 +617,8 @@ bool procurement_is_late_if(const struct model *m, const struct job *j, const st
     procurement_sight(m, j, now, &s);
     const struct deadline_job k = build_job_model(m, j, w, &s, now.wall);
     *ret_takes_ms =
-        k.work_ms + (is_on_owned(job_attempt(j)) ? procurement_work_warming_ms(j, now.wall)
-                                                 : start_left_ms(&s, &k));
+        k.work_ms + (is_on(job_attempt(j), MARKET_OWNED) ? procurement_work_warming_ms(j, now.wall)
+                                                         : start_left_ms(&s, &k));
     return *ret_takes_ms > k.left_ms;
 }
 
@@ -630,7 +630,7 @@ bool core_procurement_late(const struct model *m, const struct job *j, struct st
     if (!has_deadline(j) || (a && a->row.state == ATTEMPT_STOPPING))
         return false;
     procurement_sight(m, j, now, &s);
-    *ret_on_demand = s.sure_uusd_h > 0 && !is_on_owned(a);
+    *ret_on_demand = s.sure_uusd_h > 0 && !is_on(a, MARKET_OWNED);
     const struct work_left w = procurement_work_left(m, j, now.wall);
     return procurement_is_late_if(m, j, &w, now, ret_takes_ms);
 }
@@ -645,7 +645,7 @@ bool core_procurement_why(
     if (!has_deadline(j))
         return false;
     struct work_left w = procurement_work_left(m, j, now.wall);
-    if (is_on_owned(a)) {
+    if (is_on(a, MARKET_OWNED)) {
         text_format(out, size, "it runs on an owned machine");
         return true;
     }
@@ -672,6 +672,9 @@ bool core_procurement_why(
     else if (o && a && s.on < s.n_spot && s.of[s.on] == o)
         text_format(out, size, "it stays on spot, %s/%s/%s, until that is lost", o->pool->row.name,
             o->row.zone, o->row.type);
+    else if (is_on(a, MARKET_ON_DEMAND))
+        text_format(out, size,
+            "it stays on on-demand until a spot machine is up: there is time for the move");
     else if (o)
         text_format(out, size, "it uses only spot for now, %s/%s/%s: there is time to wait for it",
             o->pool->row.name, o->row.zone, o->row.type);
@@ -739,11 +742,6 @@ static void go_on(struct model *m, struct job *j, const struct event *ev)
     j->row.baseline = row;
 }
 
-static bool is_on_demand(const struct attempt *a)
-{
-    return a && a->node->row.market == MARKET_ON_DEMAND;
-}
-
 /* Stops a job whose machine is of a market that its procurement excludes. On-demand is released
  * only if no work is lost. Spot is left even by a job that cannot be saved and so starts over:
  * there is time for that now, but not later. */
@@ -752,7 +750,7 @@ static void let_go(struct model *m, struct job *j, struct stamp now)
     struct attempt *a = job_attempt(j);
     if (!a || a->row.state != ATTEMPT_RUNNING || j->row.state != JOB_RUNNING ||
         procurement_allows(j->row.procurement, a->node->row.market) ||
-        (j->row.procurement == PROCURE_SPOT && is_on_demand(a)))
+        (j->row.procurement == PROCURE_SPOT && is_on(a, MARKET_ON_DEMAND)))
         return;
     bool never_saves = j->row.spec.method == CKPT_NONE && j->row.procurement == PROCURE_ON_DEMAND;
     if (!never_saves && !attempt_can_move(a))
@@ -781,7 +779,8 @@ int apply_procurement(
         job_procurement_offer(j) != ev->procurement.offer) {
         /* On on-demand it retries spot repeatedly and keeps running: these tries are not all in the
          * history. */
-        bool is_try = is_on_demand(job_attempt(j)) && j->row.procurement >= PROCURE_SPOT &&
+        bool is_try = is_on(job_attempt(j), MARKET_ON_DEMAND) &&
+                      j->row.procurement >= PROCURE_SPOT &&
                       ev->procurement.procurement >= PROCURE_SPOT;
         bool is_other = j->row.procurement != ev->procurement.procurement;
         j->row.procurement = ev->procurement.procurement;

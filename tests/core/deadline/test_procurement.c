@@ -168,6 +168,10 @@ static void behind_the_line_it_goes_on_demand_and_ahead_of_it_back(void **state)
     until_procurement(&l, job, PROCURE_SPOT, 2 * HOUR_MS);
     lab_plan(&l);
     assert_int_equal(lab_launches(&l, SPOT), spot_before + 1);
+    char why[CORE_TEXT_MAX];
+    assert_true(core_procurement_why(l.m, model_job(l.m, job), l.now, why, sizeof why));
+    assert_string_equal(
+        why, "it stays on on-demand until a spot machine is up: there is time for the move");
     lab_bring_up(&l, intended(&l, MARKET_SPOT), 4);
     lab_plan(&l);
     /* to continue at a lower cost */
