@@ -23,6 +23,7 @@ const struct list_column offer_columns[] = {
     {"LAUNCHES", "launches", COLUMN_INT, .is_extra = true},
     {"REFUSALS", "refusals", COLUMN_INT, .is_extra = true},
     {"AVOIDED FOR", "avoided_ms", COLUMN_DURATION},
+    {"WHY", "avoided_why", COLUMN_TEXT, .is_extra = true},
     {"FAILED BOOTS", "failed_boots_of_pool", COLUMN_INT, .is_extra = true},
     {"BOOT", "boot_ms", COLUMN_DURATION},
     {"RECLAIMS", "reclaims", COLUMN_INT, .is_extra = true},

@@ -595,6 +595,13 @@ static struct mono avoided_until(const struct offer *o)
     return mono_is_set(probe) && (!mono_is_set(until) || probe.ms > until.ms) ? probe : until;
 }
 
+/* The provider's words at the last refusal, or a machine's short life; NULL if it is avoided for
+ * its pool's boots alone. */
+static const char *avoided_why(const struct offer *o, struct mono now)
+{
+    return mono_is_set(o->row.avoid_until) && o->row.avoid_until.ms > now.ms ? o->why : NULL;
+}
+
 json_t *api_json_offer(const struct offer_row *f, const struct offer *live, struct stamp now)
 {
     struct mono until = live ? avoided_until(live) : MONO_NONE;
@@ -623,6 +630,7 @@ json_t *api_json_offer(const struct offer_row *f, const struct offer *live, stru
     set(o, "avoided_until",
         is_avoided ? api_json_time((struct wall){now.wall.ms + until.ms - now.mono.ms})
                    : json_null());
+    set(o, "avoided_why", api_json_opt_text(live ? avoided_why(live, now.mono) : NULL));
     set_i(o, "failed_boots_of_pool", live ? live->pool->row.boots.failed : 0);
     set_i(o, "reclaims", f->reclaims);
     set(o, "reclaims_per_hour", live ? json_real(core_offer_reclaims_per_hour(live)) : json_null());

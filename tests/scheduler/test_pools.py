@@ -45,6 +45,10 @@ class Bare(unittest.TestCase):
                 for o in offers:  # the cause may disappear without an operator
                     most_ms = 10000 * 2 ** (o["refused_in_a_row"] - 1)
                     self.assertLessEqual(o["avoided_ms"] or 0, most_ms, o)
+                    if o["avoided_ms"]:
+                        self.assertIn("no credentials, so nothing was sent: ", o["avoided_why"])
+                    else:
+                        self.assertIsNone(o["avoided_why"])
                 for pool, job in jobs.items():
                     why = d.call("GET", "/api/v1/jobs/%d/why" % job)[1]["reasons"]
                     self.assertEqual([r["code"] for r in why], ["offer-refused"], pool)

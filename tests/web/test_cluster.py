@@ -3,6 +3,7 @@
 belayd."""
 
 import os
+import socket
 import sys
 import tempfile
 import unittest
@@ -10,6 +11,7 @@ import unittest
 import browser
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scheduler"))
+from bare import BARE, CLEAN  # noqa: E402
 from belayd import CONFIG, Belayd, Node  # noqa: E402
 
 RACKS = """node_types:
@@ -20,6 +22,14 @@ racks:
 ATTACK = "<img src=x onerror=xss(1)>"  # in every text that a user can set
 PAGES = "nodes nodes/1 racks pools pools/base offers instances reservations drills events".split()
 EVENTS = 210  # more than a page has
+
+
+def sign_in(b, d):
+    b.allowed.append("401")  # before the sign-in
+    b.open("/console/sign-in")
+    b.one("#token").send_keys(d.token(kind="api", admin=True))
+    b.press("Sign in with the token")
+    b.wait_text("Overview", "h1")
 
 
 class ClusterPages(unittest.TestCase):
@@ -36,11 +46,7 @@ class ClusterPages(unittest.TestCase):
         cls.b = browser.Browser(cls.directory.name, cls.d.url)
         cls.b.__enter__()
         cls.addClassCleanup(cls.b.quit)
-        cls.b.allowed.append("401")  # before the sign-in
-        cls.b.open("/console/sign-in")
-        cls.b.one("#token").send_keys(cls.d.token(kind="api", admin=True))
-        cls.b.press("Sign in with the token")
-        cls.b.wait_text("Overview", "h1")
+        sign_in(cls.b, cls.d)
 
     def setUp(self):
         self.node.sync()  # a silent one is lost
@@ -162,6 +168,19 @@ class ClusterPages(unittest.TestCase):
         self.b.allowed.append("404")  # the browser logs what belayd refuses
         self.open("pools/nowhere")
         self.b.wait_text("there is no pool", "[role=alert]")
+
+
+class AvoidedOffers(unittest.TestCase):
+    def test_an_offer_that_gives_no_machine_has_the_reason(self):
+        with socket.socket() as silent, tempfile.TemporaryDirectory(prefix="belay-web.") as home:
+            silent.bind(("127.0.0.1", 0))  # without listen: connections are refused
+            with Belayd(BARE % {"metadata": silent.getsockname()[1]}, prefix=CLEAN) as d:
+                with browser.Browser(home, d.url) as b:
+                    sign_in(b, d)
+                    d.submit(pool="aws")
+                    b.open("/console/pools/aws")
+                    b.wait_text("no credentials, so nothing was sent: ", "tbody tr")
+                    self.assertIn("avoided", b.wait_text("tried again", "tbody tr").text)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,13 @@ export function offerName(o) {
     return `${o.type} ${o.market} in ${o.zone}`;
 }
 
-/** Whether machines are launched from it now, and if not, why. */
+/** Whether machines are launched from it now, and if not, the provider's words. */
 export function OfferState({ offer: o }) {
     if (o.withdrawn) return html`<${Badge} word="withdrawn" tone="plain" />`;
     if (o.avoided_until)
-        return html`<span><${Badge} word="avoided" tone="warn" /> tried again <${Ago}
-            at=${o.avoided_until} /></span>`;
+        return html`<span title=${o.avoided_why}>
+            <${Badge} word="avoided" tone="warn" /> tried again <${Ago} at=${o.avoided_until} />
+            ${o.avoided_why && `: ${o.avoided_why}`}</span>`;
     return html`<${Badge} word="open" tone="good" />`;
 }
 
