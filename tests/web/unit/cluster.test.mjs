@@ -12,6 +12,7 @@ const { nodeTroubles, usedOf } = await import("../../../web/src/parts/node.js");
 const { filtered } = await import("../../../web/src/pages/nodes.js");
 const { drawOf, powerText, tileState } = await import("../../../web/src/parts/rack.js");
 const { baseLoadText } = await import("../../../web/src/parts/pool.js");
+const { exitText } = await import("../../../web/src/parts/job.js");
 const { joined } = await import("../../../web/src/parts/older.js");
 const { restOf } = await import("../../../web/src/pages/jobs.js");
 const { isShut } = await import("../../../web/src/pages/pools.js");
@@ -220,4 +221,13 @@ test("a pool is shut when none of its offers can be launched from", () => {
     assert.equal(isShut([]), false); // a reserved pool
     assert.equal(isShut([avoided, open]), false);
     assert.equal(isShut([avoided, { withdrawn: true, avoided_until: null }]), true);
+});
+
+test("an exit code says the signal, and is none where no program ended", () => {
+    const of = (end, code) => exitText({ end, exit_code: code });
+    assert.equal(of("succeeded", 0), "0");
+    assert.equal(of("failed", 3), "3");
+    assert.equal(of("timeout", 137), "137 (signal 9)");
+    assert.equal(of("dependency", 0), "");
+    assert.equal(of(null, null), "");
 });

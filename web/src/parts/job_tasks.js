@@ -5,7 +5,7 @@ import { html } from "../dom.js";
 import { count, money } from "../format.js";
 import { JobState } from "./badge.js";
 import { Card } from "./card.js";
-import { JobLink } from "./job.js";
+import { JobLink, exitText } from "./job.js";
 import { Loaded } from "./states.js";
 import { Stat, Stats } from "./stat.js";
 import { Table } from "./table.js";
@@ -14,6 +14,7 @@ import { Lasted } from "./time.js";
 const columns = [
     { name: "Task", cell: (j) => html`<${JobLink} job=${j} />` },
     { name: "State", cell: (j) => html`<${JobState} job=${j} />` },
+    { name: "Exit code", cell: exitText },
     { name: "Node", cell: (j) => j.node || "", wide: true },
     {
         name: "Ran",
