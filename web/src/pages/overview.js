@@ -19,7 +19,7 @@ export function Overview() {
     return html`<${PageHead} title="Overview" />
         <${Loaded} of=${summary} lines=${4}>${(s) => html`<${Figures} s=${s} />`}</${Loaded}>
         <div class="columns">
-            <${Running} /><${Waiting} /><${Money} /><${Reclaims} />
+            <div><${Running} /><${Money} /></div><div><${Waiting} /><${Reclaims} /></div>
         </div>
         <${Loaded} of=${summary}>${(s) => html`<${Pools} pools=${s.pools} />`}</${Loaded}>`;
 }
@@ -75,8 +75,10 @@ function Running() {
 }
 
 const waitingColumns = [
-    { name: "Job", cell: (j) => html`<${JobLink} job=${j} />` },
-    { name: "Name", cell: (j) => html`<${JobName} job=${j} />` },
+    {
+        name: "Job",
+        cell: (j) => html`<span><${JobLink} job=${j} /> <${JobName} job=${j} /></span>`,
+    },
     { name: "Why it waits", cell: (j) => (j.why ? j.why.text : ""), wide: true },
     { name: "Submitted", cell: (j) => html`<${Ago} at=${j.submitted_at} />`, number: true },
 ];
