@@ -167,6 +167,7 @@ test("prices are steps up to now, with a gap before the first", () => {
         ],
     );
     assert.deepEqual(priceSeries([], now), { times: [now], series: [] });
+    assert.deepEqual(priceSeries([{ ...offers[1], prices: [] }], now).series, [], "no prices yet");
 });
 
 test("machines are counted by the hour, or by the day of a long period", () => {

@@ -178,7 +178,8 @@ function options({ series, format, kind, range, marks, width, height }) {
                 dash: s.dash,
                 paths: s.dash ? undefined : paths,
                 points: {
-                    show: kind === "line" && s.values.length < 60 && !s.dash,
+                    show: kind === "step" || (kind === "line" && s.values.length < 60 && !s.dash),
+                    filter: kind === "step" ? lastPoint : undefined,
                     size: 5,
                     fill: stroke,
                 },
@@ -191,6 +192,11 @@ function options({ series, format, kind, range, marks, width, height }) {
         ),
         hooks: { draw: [(u) => drawMarks(u, marks)] },
     };
+}
+
+/** Of a step line: its last value, which may have lasted for less than a pixel. */
+function lastPoint(u, i) {
+    return [u.data[i].length - 1];
 }
 
 function drawMarks(u, marks) {

@@ -42,8 +42,13 @@ function Charts({ history }) {
     const left = history.offers.length - shown.length;
     const sum = (name) => shown.reduce((total, o) => total + o[name].length, 0);
     return html`<h3>Price an hour</h3>
-        <${Chart} name="Price of offers" kind="step" format=${money}
-            range=${ends.range} ...${prices} />
+        ${
+            prices.series.length > 0
+                ? html`<${Chart} name="Price of offers" kind="step" format=${money}
+                    range=${ends.range} ...${prices} />`
+                : html`<${Empty} title="No prices yet">belay records the prices of machines that it
+                    launches; the offers' present prices are in their table.</${Empty}>`
+        }
         <h3>Machines</h3>
         <p class="hint">${plural(sum("launched"), "machine")} came, ${count(sum("reclaimed"))} of
             them

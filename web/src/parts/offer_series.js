@@ -11,13 +11,14 @@ export function busiest(offers, most) {
     return [...offers].sort((a, b) => b.launched.length - a.launched.length).slice(0, most);
 }
 
-/** One step line an offer, up to now. */
+/** One step line an offer of which prices were seen, up to now. */
 export function priceSeries(offers, nowMs) {
     const at = (p) => Date.parse(p.at);
     const times = [...new Set([...offers.flatMap((o) => o.prices.map(at)), nowMs])].sort(
         (a, b) => a - b,
     );
-    const series = offers.map((o) => {
+    const seen = offers.filter((o) => o.prices.length > 0);
+    const series = seen.map((o) => {
         let i = 0,
             price = null;
         const values = times.map((t) => {
