@@ -89,27 +89,55 @@ export function relative(ms, nowMs) {
     return left > 0 ? "in " + text : text + " ago";
 }
 
+const LOCALE = "en-GB"; // of all times: day before month, hours from 00 to 23
+const DAY = { month: "short", day: "numeric" },
+    TIME = { hour: "2-digit", minute: "2-digit" },
+    SECONDS = { ...TIME, second: "2-digit" };
+
+function moment(ms, parts) {
+    return new Date(ms).toLocaleString(LOCALE, parts);
+}
+
 /** A moment in the viewer's zone: "27 Nov 2026, 09:15:03 GMT+1". */
 export function absolute(ms) {
-    return new Date(ms).toLocaleString(undefined, {
-        year: "numeric",
-        month: "short",
-        day: "numeric",
-        hour: "2-digit",
-        minute: "2-digit",
-        second: "2-digit",
-        timeZoneName: "short",
-    });
+    return moment(ms, { ...DAY, year: "numeric", ...SECONDS, timeZoneName: "shortOffset" });
+}
+
+/** "09:15", or "09:15:03" */
+export function clock(ms, withSeconds = false) {
+    return moment(ms, withSeconds ? SECONDS : TIME);
+}
+
+/** "27 Nov, 09:15" */
+export function dayTime(ms) {
+    return moment(ms, { ...DAY, ...TIME });
+}
+
+/** "Fri 27 Nov" */
+export function weekday(ms) {
+    return moment(ms, { weekday: "short", ...DAY }).replace(",", "");
 }
 
 /** The same, as short as its distance to now allows: "09:15", "27 Nov, 09:15", "27 Nov 2025". */
 export function shortTime(ms, nowMs) {
     const at = new Date(ms),
         now = new Date(nowMs);
-    const time = { hour: "2-digit", minute: "2-digit" },
-        day = { month: "short", day: "numeric" };
-    if (at.toDateString() === now.toDateString()) return at.toLocaleTimeString(undefined, time);
-    if (at.getFullYear() === now.getFullYear())
-        return at.toLocaleString(undefined, { ...day, ...time });
-    return at.toLocaleDateString(undefined, { ...day, year: "numeric" });
+    if (at.toDateString() === now.toDateString()) return clock(ms);
+    if (at.getFullYear() === now.getFullYear()) return dayTime(ms);
+    return moment(ms, { ...DAY, year: "numeric" });
+}
+
+/**
+ * Labels of an axis of time whose ticks are `stepMs` apart: "09:15", and the day below the first of
+ * each day. From a day on only the day, from half a year on "Nov 2026".
+ */
+export function axisTimes(times, stepMs) {
+    const days = stepMs / 86400000;
+    if (days >= 180) return times.map((t) => moment(t, { month: "short", year: "numeric" }));
+    if (days >= 1) return times.map((t) => moment(t, DAY));
+    const day = (t) => moment(t, DAY);
+    return times.map((t, i) => {
+        const isFirst = i === 0 || day(t) !== day(times[i - 1]);
+        return clock(t, stepMs < 60000) + (isFirst ? "\n" + day(t) : "");
+    });
 }

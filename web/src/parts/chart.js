@@ -2,7 +2,7 @@
 // Charts over time by uPlot, in the page's colours, with the same data as a table below them.
 import uPlot from "uplot";
 import { html, useEffect, useRef, useState } from "../dom.js";
-import { absolute } from "../format.js";
+import { absolute, axisTimes } from "../format.js";
 
 const SERIES_COLOURS = 6; // --series-1 ... of tokens.css
 
@@ -162,7 +162,15 @@ function options({ series, format, kind, range, marks, width, height }) {
             y: { range: (u, min, max) => [Math.min(0, min), max > 0 ? max * 1.08 : 1] },
         },
         axes: [
-            axis,
+            {
+                ...axis,
+                space: 70,
+                values: (u, ticks, i, space, step) =>
+                    axisTimes(
+                        ticks.map((t) => 1000 * t),
+                        1000 * step,
+                    ),
+            },
             {
                 ...axis,
                 size: labelsWidth,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job's attempts over time, drawn; a list beside it says the same in words.
 import { html, useEffect, useRef, useState } from "../dom.js";
-import { absolute, duration } from "../format.js";
+import { absolute, clock, dayTime, duration } from "../format.js";
 import { KINDS, ticks } from "../timeline.js";
 
 const ROW_PX = 30,
@@ -48,17 +48,7 @@ export function Gantt({ line, describe }) {
 function Axis({ line, x, width, height }) {
     const at = ticks(line.from, line.to, Math.max(2, Math.floor(width / 110)));
     const isLong = line.to - line.from > 86400000;
-    const text = (t) =>
-        new Date(t).toLocaleString(
-            undefined,
-            isLong
-                ? { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }
-                : {
-                      hour: "2-digit",
-                      minute: "2-digit",
-                      second: line.to - line.from < 600000 ? "2-digit" : undefined,
-                  },
-        );
+    const text = (t) => (isLong ? dayTime(t) : clock(t, line.to - line.from < 600000));
     return at.map(
         (t) => html`<g key=${t}><line class="gantt-grid" x1=${x(t)} x2=${x(t)} y1="0"
             y2=${height - AXIS_PX} />
