@@ -2,7 +2,7 @@
 // Teams and users: their shares, what they have used of them, and their limits.
 import { useData } from "../data.js";
 import { html } from "../dom.js";
-import { NONE, count, duration, percent, plural } from "../format.js";
+import { NONE, count, duration, money, percent, plural } from "../format.js";
 import { Badge } from "../parts/badge.js";
 import { Card, PageHead } from "../parts/card.js";
 import { Field, Filters } from "../parts/fields.js";
@@ -135,14 +135,15 @@ const userColumns = [
 ];
 
 /** What is used of a limit. */
-function Limit({ name, used, max, unit = "" }) {
-    if (max === null) return html`${unit}${count(used)} <span class="quiet">no limit</span>`;
+function Limit({ name, used, max, text = count }) {
+    if (max === null) return html`${text(used)} <span class="quiet">no limit</span>`;
     const tone = used >= max ? "bad" : used >= 0.8 * max ? "warn" : "good";
-    return html`${unit}${count(used)} of ${unit}${count(max)}
+    return html`${text(used)} of ${text(max)}
         <${Meter} name=${name} used=${used} total=${max} tone=${tone} />`;
 }
 
 const rounded = (v) => Math.round(v * 100) / 100;
+const dollars = (usd) => money(usd * 1e6);
 
 const limitColumns = [
     { name: "Of", cell: (q) => (q.user === null ? html`<b>team ${teamName(q)}</b>` : q.user) },
@@ -169,7 +170,7 @@ const limitColumns = [
     {
         name: "Dollars an hour",
         cell: (q) =>
-            html`<${Limit} name="Dollars an hour" unit="$" used=${rounded(q.usd_per_hour)}
+            html`<${Limit} name="Dollars an hour" text=${dollars} used=${q.usd_per_hour}
         max=${q.max_usd_per_hour} />`,
     },
     {

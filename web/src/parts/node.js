@@ -72,7 +72,7 @@ export const nodeColumns = [
     { name: "Pool", size: 100, cell: (n) => html`<${PoolLink} pool=${n.pool} />` },
     {
         name: "Price",
-        size: 140,
+        size: 175,
         cell: (n) => (n.price_uusd_h ? rate(n.price_uusd_h) + " " : "") + n.market,
     },
     { name: "Jobs", size: 50, cell: (n) => count(n.jobs), number: true },
