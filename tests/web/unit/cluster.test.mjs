@@ -12,6 +12,7 @@ const { nodeTroubles, usedOf } = await import("../../../web/src/parts/node.js");
 const { filtered } = await import("../../../web/src/pages/nodes.js");
 const { drawOf, powerText, tileState } = await import("../../../web/src/parts/rack.js");
 const { baseLoadText } = await import("../../../web/src/parts/pool.js");
+const { partsOf } = await import("../../../web/src/parts/events.js");
 const { exitText } = await import("../../../web/src/parts/job.js");
 const { joined } = await import("../../../web/src/parts/older.js");
 const { restOf } = await import("../../../web/src/pages/jobs.js");
@@ -222,6 +223,15 @@ test("a pool is shut when none of its offers can be launched from", () => {
     assert.equal(isShut([]), false); // a reserved pool
     assert.equal(isShut([avoided, open]), false);
     assert.equal(isShut([avoided, { withdrawn: true, avoided_until: null }]), true);
+});
+
+test("the kind of an event does not stand before a text that begins with it", () => {
+    const of = (kind, text) => Object.values(partsOf({ kind, text }));
+    assert.deepEqual(of("notice", "reclaim notice on n1"), ["reclaim notice", "on n1"]);
+    assert.deepEqual(of("lost", "lost"), ["lost", ""]);
+    assert.deepEqual(of("lost", "node lost: silent"), ["lost", "node lost: silent"]);
+    assert.deepEqual(of("saved", "saved-late"), ["saved", "saved-late"]);
+    assert.deepEqual(of("gone", null), ["gone", null]);
 });
 
 test("an exit code says the signal, and is none where no program ended", () => {

@@ -64,12 +64,19 @@ export function Events({ query }) {
         </${Filters}>
         <section class="card" aria-label="Events"><div class="card-body">
             <${Loaded} of=${newest} lines=${8}>${(d) =>
-                html`<${Pages} newest=${d} older=${older} />`}</${Loaded}>
+                html`<${Pages} newest=${d} older=${older}
+                    filtered=${Boolean(group || node || instance)} />`}</${Loaded}>
         </div></section>`;
 }
 
-function Pages({ newest, older }) {
+function Pages({ newest, older, filtered }) {
     const events = allRows(older, newest.events, PAGE);
-    return html`<${EventList} events=${events} empty="No event is like that" />
+    return html`<${EventList} events=${events}
+            empty=${filtered ? "No event is like that" : "No events yet"}
+            hint=${
+                filtered
+                    ? "Remove a filter to see more; machines have the numbers of their pages."
+                    : "What happens to jobs, nodes and machines is listed here as it happens."
+            } />
         <${OlderButton} older=${older} page=${newest} rows=${events} name="events" />`;
 }

@@ -5,11 +5,12 @@ import { html } from "../dom.js";
 import { count, mebibytes, money, percent, plural, rate } from "../format.js";
 import { savedOf } from "../ledger.js";
 import { Card, PageHead } from "../parts/card.js";
+import { EventList } from "../parts/events.js";
 import { JobLink, JobName } from "../parts/job.js";
 import { Empty, Loaded } from "../parts/states.js";
 import { Meter, Stat, Stats } from "../parts/stat.js";
 import { Table } from "../parts/table.js";
-import { Ago, Lasted, Moment } from "../parts/time.js";
+import { Ago, Lasted } from "../parts/time.js";
 
 const MONTH = "/api/v1/cost?by=month&from=" + encodeURIComponent(monthStart());
 const RECLAIM_KINDS = ["notice", "save-failed", "lost", "requeued"];
@@ -120,19 +121,8 @@ function Reclaims() {
     const events = useData("/api/v1/events?tail=500", { on: ["event"] });
     return html`<${Card} title="Reclaims">
         <${Loaded} of=${events}>${(d) => {
-            const shown = d.events
-                .filter((e) => RECLAIM_KINDS.includes(e.kind))
-                .reverse()
-                .slice(0, 8);
-            return shown.length === 0
-                ? html`<${Empty} title="No reclaims of late" />`
-                : html`<ol class="events">${shown.map(
-                      (e) => html`<li key=${e.id}>
-                    <${Moment} at=${e.at} /> <b>${e.kind}</b> ${
-                        e.ref && html`<a href=${"/console/jobs/" + e.job}>job ${e.ref}</a>`
-                    }
-                    <span> ${e.text}</span></li>`,
-                  )}</ol>`;
+            const shown = d.events.filter((e) => RECLAIM_KINDS.includes(e.kind)).slice(-8);
+            return html`<${EventList} events=${shown} empty="No reclaims of late" />`;
         }}</${Loaded}></${Card}>`;
 }
 

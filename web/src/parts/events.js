@@ -42,19 +42,30 @@ const toneOf = new Map(
     Object.entries(TONES).flatMap(([tone, kinds]) => kinds.map((k) => [k, tone])),
 );
 
+/** The kind and the text of an event, which may begin with it: "reclaim notice on n1". */
+export function partsOf({ kind, text }) {
+    const kinds = kind === "notice" ? `(?:[a-z]+ )?${kind}` : kind;
+    const found = text && new RegExp(`^${kinds}(?= |$)`).exec(text);
+    return found
+        ? { word: found[0], rest: text.slice(found[0].length).trim() }
+        : { word: kind, rest: text };
+}
+
 /**
  * @param events as the API lists them, oldest first
+ * @param empty the title where there are none, `hint` what would make some be here
  * @param here the node whose page this is; it has no links to itself
  */
-export function EventList({ events, here, empty = "No events" }) {
-    if (events.length === 0) return html`<${Empty} title=${empty} />`;
+export function EventList({ events, here, empty = "No events", hint }) {
+    if (events.length === 0) return html`<${Empty} title=${empty}>${hint}</${Empty}>`;
     return html`<ol class="events">${[...events]
         .reverse()
         .map((e) => html`<${Line} key=${e.id} e=${e} here=${here} />`)}</ol>`;
 }
 
 function Line({ e, here }) {
-    return html`<li><${Moment} at=${e.at} /> <${Badge} word=${e.kind}
+    const { word, rest } = partsOf(e);
+    return html`<li><${Moment} at=${e.at} /> <${Badge} word=${word}
         tone=${toneOf.get(e.kind)} /> ${" "}
         ${e.job && html`<a href=${"/console/jobs/" + e.job}>job ${e.ref || e.job}</a> `}
         ${
@@ -69,5 +80,5 @@ function Line({ e, here }) {
                 "/console/instances?state=all&id=" + e.instance
             }>instance ${e.instance}</a> `
         }
-        <span>${e.text}</span></li>`;
+        <span>${rest}</span></li>`;
 }
