@@ -2,10 +2,11 @@
 // The console: the session first, then the frame of all pages, then the page of the URL.
 import { html, render, useEffect } from "./dom.js";
 import { pageOf } from "./pages/index.js";
+import { Refused } from "./pages/refused.js";
 import { SignIn } from "./pages/sign_in.js";
 import { Failure, Loading } from "./parts/states.js";
 import { useLocation } from "./router.js";
-import { loadSession, useSession } from "./session.js";
+import { hasRole, loadSession, useSession } from "./session.js";
 import { Shell } from "./shell.js";
 import { startStream } from "./stream.js";
 import { applyTheme } from "./theme.js";
@@ -29,9 +30,10 @@ function App() {
         return html`<main class="alone"><${Failure} error=${session.error}
             retry=${loadSession} /></main>`;
     if (session.state === "loading") return html`<main class="alone"><${Loading} /></main>`;
-    const Page = page.page;
+    const Page = page.role && !hasRole(page.role) ? Refused : page.page;
     return html`<${Shell} path=${path} user=${session.user}>
-        <${Page} key=${path} params=${params} query=${query} user=${session.user} /></${Shell}>`;
+        <${Page} key=${path} params=${params} query=${query} user=${session.user}
+            of=${page} /></${Shell}>`;
 }
 
 applyTheme();

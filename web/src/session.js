@@ -47,6 +47,11 @@ export async function signOut() {
 /* what a token's scope leaves of a role, at most */
 const SCOPE_ROLES = { "read-only": "viewer", metrics: "viewer", cron: "viewer", ci: "member" };
 
+/** This role and those above it. */
+export function leastRoles(role) {
+    return ROLES.slice(ROLES.indexOf(role));
+}
+
 /** Whether the user has this role, or a higher one, and the token's scope leaves it. */
 export function hasRole(role) {
     if (session.user === null) return false;

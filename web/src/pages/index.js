@@ -31,7 +31,7 @@ import { Submit } from "./submit.js";
 import { Tokens } from "./tokens.js";
 import { Users } from "./users.js";
 
-/* role: the least that sees it in the menu; belayd decides what anybody may read */
+/* role: the least that sees it; belayd decides again what anybody may read */
 export const pages = [
     { path: "/", nav: "Overview", group: "Work", title: () => "Overview", page: Overview },
     { path: "/console/jobs", nav: "Jobs", group: "Work", title: () => "Jobs", page: Jobs },
