@@ -13,7 +13,7 @@ const { roundUp, stacked } = await import("../../../web/src/parts/bars.js");
 const { keysOf, periodOf, stepOf, stepsOf, weekOf } = await import(
     "../../../web/src/pages/cost_query.js"
 );
-const { nightsOf } = await import("../../../web/src/pages/cron_nights.js");
+const { nightsOf, unlistedOf } = await import("../../../web/src/pages/cron_nights.js");
 const { isFailing, scheduleText } = await import("../../../web/src/pages/crons.js");
 const { expectedAtEnd, usedUpAt, waitingFor } = await import("../../../web/src/pages/budgets.js");
 const { distinct, timeRange } = await import("../../../web/src/parts/chart.js");
@@ -156,7 +156,7 @@ test("a night is from noon to noon, 14 without a gap, also as clocks change", ()
     }
 });
 
-test("an entry that runs often is one line, and says so where its times are not known", () => {
+test("an entry that runs often is one line, and one without all its times is told of once", () => {
     const hourly = entry(
         1,
         "hourly",
@@ -167,12 +167,17 @@ test("an entry that runs often is one line, and says so where its times are not 
     const nights = nightsOf({ crons: [hourly, capped] }, now);
     assert.deepEqual(
         nights[1].often.map((o) => [o.entry.name, o.times]),
-        [
-            ["hourly", 24],
-            ["capped", null],
-        ],
+        [["hourly", 24]],
     );
     assert.equal(nights[0].runs.length, 0);
+    const unlisted = unlistedOf({ crons: [hourly, capped] }, nights);
+    assert.deepEqual(
+        unlisted.map((u) => [u.entry.name, u.from]),
+        [["capped", nights[0].from]],
+    );
+    const later = entry(3, "later", 1, [now + MINUTE, now + DAY], true);
+    assert.equal(unlistedOf({ crons: [later] }, nights)[0].from, nights[1].from);
+    assert.equal(nightsOf({ crons: [later] }, now)[0].runs.length, 1);
 });
 
 test("an entry fails when its newest run that is over did not end well", () => {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calendar of the next nights: which entries run when, for how long, and what overlaps.
 import { classes, html } from "../dom.js";
-import { duration, plural } from "../format.js";
+import { clock, duration, plural, weekday } from "../format.js";
 import { Empty } from "../parts/states.js";
-import { NIGHTS, nightsOf } from "./cron_nights.js";
-
-const DAY = { weekday: "short", month: "short", day: "numeric" };
-const TIME = { hour: "2-digit", minute: "2-digit" };
-const clock = (ms) => new Date(ms).toLocaleTimeString(undefined, TIME);
-const date = (ms) => new Date(ms).toLocaleDateString(undefined, DAY);
+import { NIGHTS, nightsOf, unlistedOf } from "./cron_nights.js";
 
 /** @param plan of GET /api/v1/crons/plan */
 export function Calendar({ plan }) {
-    const nights = nightsOf(plan, Date.now());
-    if (!nights.some((n) => n.runs.length + n.often.length + n.leftOut.length > 0))
+    const nights = nightsOf(plan, Date.now()),
+        unlisted = unlistedOf(plan, nights);
+    if (
+        unlisted.length === 0 &&
+        !nights.some((n) => n.runs.length + n.often.length + n.leftOut.length > 0)
+    )
         return html`<${Empty} title=${"No entry runs in the next " + NIGHTS + " nights"} />`;
     return html`<p class="hint">From noon to noon, in your time zone. The length of a bar is how
         long the entry's jobs
@@ -22,15 +21,21 @@ export function Calendar({ plan }) {
             times a night is one line, and not compared. An entry that runs after another is shown
                 at the time of
             that one.</p>
+        ${unlisted.map(
+            ({ entry, from }) => html`<p key=${entry.id}><${EntryLink} entry=${entry} />: more
+                runs than are listed, in each night from ${weekday(from)} on</p>`,
+        )}
         <ol class="nights">${nights.map(
-            (night) => html`<${Night} key=${night.from} night=${night} />`,
+            (night) => html`<${Night} key=${night.from} night=${night}
+                others=${unlisted.some(({ from }) => from <= night.from)} />`,
         )}</ol>`;
 }
 
-function Night({ night }) {
+/** @param others whether entries run that are not listed by night */
+function Night({ night, others }) {
     const quiet = night.runs.length + night.often.length + night.leftOut.length === 0;
     return html`<li class=${classes("night", quiet && "night-quiet")}>
-        <h3>${date(night.from)} to ${date(night.to)}</h3>
+        <h3>${weekday(night.from)} to ${weekday(night.to)}</h3>
         ${night.runs.length > 0 && html`<${Track} night=${night} />`}
         <ul class="night-runs">
             ${night.runs.map(
@@ -40,14 +45,14 @@ function Night({ night }) {
             ${night.often.map(
                 ({ entry, times }) =>
                     html`<li key=${entry.id}><${EntryLink} entry=${entry} />:${" "}
-                ${times === null ? "more runs than are listed" : plural(times, "run")}</li>`,
+                ${plural(times, "run")}</li>`,
             )}
             ${night.leftOut.map(
                 ({ entry, at, why }) =>
                     html`<li key=${entry.id + "." + at} class="quiet">
                 <s>${clock(at)}</s> <${EntryLink} entry=${entry} />: left out, ${why}</li>`,
             )}
-            ${quiet && html`<li class="quiet">nothing</li>`}
+            ${quiet && html`<li class="quiet">${others ? "nothing else" : "nothing"}</li>`}
         </ul></li>`;
 }
 

@@ -15,7 +15,8 @@ function nightStart(ms, nights) {
  * @param plan of GET /api/v1/crons/plan
  * @returns [{from, to, runs: [{entry, at, end, lane, overlaps: [names]}], lanes,
  *   often: [{entry, times}],
- *     leftOut: [{entry, at, why}]}]; times is null where the plan does not have all of them
+ *     leftOut: [{entry, at, why}]}]; of an entry none from the
+ *   night on that unlistedOf() gives
  */
 export function nightsOf(plan, nowMs) {
     return Array.from({ length: NIGHTS }, (_, i) => {
@@ -25,16 +26,28 @@ export function nightsOf(plan, nowMs) {
         const night = { from, to, runs: [], often: [], leftOut: [] };
         for (const entry of plan.crons) {
             const starts = entry.starts.map((t) => Date.parse(t)).filter(isIn);
-            const last = Date.parse(entry.starts[entry.starts.length - 1]);
-            if (entry.more && last < to) night.often.push({ entry, times: null });
-            else if (starts.length > OFTEN) night.often.push({ entry, times: starts.length });
+            const listed = isUnlisted(entry, to) ? [] : starts;
+            if (listed.length > OFTEN) night.often.push({ entry, times: listed.length });
             else
-                for (const at of starts)
+                for (const at of listed)
                     night.runs.push({ entry, at, end: at + (entry.usual_ms || 0) });
             for (const { at, why } of entry.left_out)
                 if (isIn(Date.parse(at))) night.leftOut.push({ entry, at: Date.parse(at), why });
         }
         return { ...night, ...inLanes(night.runs) };
+    });
+}
+
+/** Whether the plan lacks runs of the entry before this moment. */
+function isUnlisted(entry, ms) {
+    return entry.more && Date.parse(entry.starts[entry.starts.length - 1]) < ms;
+}
+
+/** @returns [{entry, from}]: entries of which the plan lacks runs from the night at `from` on */
+export function unlistedOf(plan, nights) {
+    return plan.crons.flatMap((entry) => {
+        const first = nights.find((night) => isUnlisted(entry, night.to));
+        return first ? [{ entry, from: first.from }] : [];
     });
 }
 
