@@ -6,7 +6,7 @@ import { Refused } from "./pages/refused.js";
 import { SignIn } from "./pages/sign_in.js";
 import { Failure, Loading } from "./parts/states.js";
 import { useLocation } from "./router.js";
-import { hasRole, loadSession, useSession } from "./session.js";
+import { leastRoles, loadSession, useSession } from "./session.js";
 import { Shell } from "./shell.js";
 import { startStream } from "./stream.js";
 import { applyTheme } from "./theme.js";
@@ -30,7 +30,8 @@ function App() {
         return html`<main class="alone"><${Failure} error=${session.error}
             retry=${loadSession} /></main>`;
     if (session.state === "loading") return html`<main class="alone"><${Loading} /></main>`;
-    const Page = page.role && !hasRole(page.role) ? Refused : page.page;
+    const Page =
+        page.role && !leastRoles(page.role).includes(session.user.role) ? Refused : page.page;
     return html`<${Shell} path=${path} user=${session.user}>
         <${Page} key=${path} params=${params} query=${query} user=${session.user}
             of=${page} /></${Shell}>`;

@@ -56,8 +56,8 @@ export function leastRoles(role) {
 export function hasRole(role) {
     if (session.user === null) return false;
     const most = SCOPE_ROLES[session.user.scope] || "admin",
-        rank = ROLES.indexOf(role);
-    return ROLES.indexOf(session.user.role) >= rank && ROLES.indexOf(most) >= rank;
+        roles = leastRoles(role);
+    return roles.includes(session.user.role) && roles.includes(most);
 }
 
 /** Whether the user may change what belongs to this user and team (the right `change`,

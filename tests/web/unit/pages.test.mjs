@@ -6,6 +6,7 @@ import test from "node:test";
 globalThis.addEventListener = () => {}; // router.js listens to its window
 const { people } = await import("../../../web/src/people.js");
 const { match } = await import("../../../web/src/router.js");
+const { leastRoles } = await import("../../../web/src/session.js");
 const { visibleRows } = await import("../../../web/src/parts/table.js");
 
 test("a user has one row with all teams, jobs and spending", () => {
@@ -79,4 +80,9 @@ test("above the table its first rows are ready", () => {
 test("when the rows become fewer, those in sight are among them", () => {
     const { first, end } = visibleRows({ rowHeight: 20, height: 600, total: 30, top: 20000 });
     assert.ok(first < 30 && end === 30, `${first} to ${end}`);
+});
+
+test("a role that may is named with those above it", () => {
+    assert.deepEqual(leastRoles("operator"), ["operator", "admin"]);
+    assert.equal(leastRoles("viewer").length, 5);
 });

@@ -8,10 +8,7 @@ import { leastRoles } from "../session.js";
 /** @param of the page, of index.js */
 export function Refused({ of, user }) {
     return html`<${PageHead} title=${of.title({})} />
-        <${Empty} title=${"Not shown to " + user.user}>${
-            user.scope
-                ? "Your session has the scope " + user.scope + ", which leaves it out."
-                : "You have the role " + user.role + "."
-        } This page is for the roles ${leastRoles(of.role).join(", ")}. An administrator gives roles
-            in <code>users:</code> of belayd's configuration.</${Empty}>`;
+        <${Empty} title=${"Not shown to " + user.user}>You have the role ${user.role}.
+            This page is for the roles ${leastRoles(of.role).join(", ")}. An administrator gives
+            roles in <code>users:</code> of belayd's configuration.</${Empty}>`;
 }
