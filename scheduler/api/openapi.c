@@ -110,6 +110,17 @@ static void set_default(json_t *o, const struct job_attribute *a)
         json_object_set_new(o, "default", json_boolean(job_member_truth(a, &job_spec_default)));
 }
 
+/* Returns the flag of the option, of its row or of one that sets the same; NULL if it has none. */
+static const char *flag_of(const struct job_attribute *a)
+{
+    if (a->flag || !(a->masks & JOB_ALIAS) || a->field == JOB_FIELD_NONE)
+        return a->flag;
+    for (size_t i = 0; i < job_attributes_count; i++)
+        if (job_attributes[i].field == a->field && job_attributes[i].flag)
+            return job_attributes[i].flag;
+    return NULL;
+}
+
 /* Returns the schema of the option in a request. Where JobChange allows null, JobSpec does, too. */
 static json_t *schema_asked(const struct job_attribute *a)
 {
@@ -122,6 +133,8 @@ static json_t *schema_asked(const struct job_attribute *a)
         set_range(o, a);
     if (text)
         json_object_set_new(o, "description", text);
+    if (flag_of(a))
+        json_object_set_new(o, "x-belay-flag", json_string(flag_of(a)));
     if (is_generated(a) && is_nullable(a))
         json_object_set_new(o, "examples", json_pack("[n]"));
     else if (a->member_type == JOB_MEMBER_TEXT)

@@ -326,6 +326,20 @@ static void options_are_described_as_the_table_has_them(void **state)
 }
 
 /* A description copied into openapi.json would hide a change of the table. */
+static void options_have_their_flags(void **state)
+{
+    (void)state;
+    json_t *doc = document(), *schemas = json_object_get(doc, "components");
+    const json_t *spec = json_object_get(json_object_get(schemas, "schemas"), "JobSpec");
+    static const char *const flags[][2] = {{"time_limit_ms", "time"}, {"finish_by_ms", "finish-by"},
+        {"finish_in_ms", "finish-by"}}; /* an alias, without a flag of its own */
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        assert_string_equal(
+            json_string_value(json_object_get(member_of(spec, flags[i][0]), "x-belay-flag")),
+            flags[i][1]);
+    json_decref(doc);
+}
+
 static void what_the_table_says_is_not_written_by_hand(void **state)
 {
     (void)state;
@@ -356,6 +370,7 @@ int main(void)
         cmocka_unit_test(every_route_is_described_and_nothing_else),
         cmocka_unit_test(the_document_is_whole),
         cmocka_unit_test(options_are_described_as_the_table_has_them),
+        cmocka_unit_test(options_have_their_flags),
         cmocka_unit_test(what_the_table_says_is_not_written_by_hand),
         cmocka_unit_test(every_operation_has_the_answers_of_the_http_server),
     };
