@@ -56,8 +56,8 @@ function number(text) {
     return text.trim() === "" ? null : Number(text);
 }
 
-/** @returns an object {common: [field], more: [field]}; a field is {path, label, type, choices,
- *   hint, min, max, maxLength, about, read} */
+/** @returns an object {common: [field], more: [field]}; a field is {path, label, flag, type,
+ *   choices, hint, min, max, maxLength, about, read}; flag is that of the command line, or "" */
 export function fieldsOf(schema) {
     const all = [];
     for (const [name, member] of Object.entries(schema.properties)) {
@@ -86,6 +86,7 @@ function fieldOf(path, m) {
         path,
         label,
         about: m.description || "",
+        flag: m["x-belay-flag"] || "",
         initial: m.default === undefined ? "" : String(m.default),
     };
     if (m.enum) return { ...field, type: "choice", choices: m.enum, read: (t) => t };
@@ -119,6 +120,14 @@ export function specOf(fields, texts, { script, cwd, labels, env }) {
     ])
         if (text.trim()) spec[name] = pairs(name, text);
     return spec;
+}
+
+/** A message of belayd with the fields' labels in place of the flags of the command line. */
+export function inWords(message, fields) {
+    const labels = new Map(fields.filter((f) => f.flag).map((f) => ["--" + f.flag, f.label]));
+    return message.replace(/--[a-z][a-z-]*/g, (flag) =>
+        labels.has(flag) ? `"${labels.get(flag)}"` : flag,
+    );
 }
 
 function readField(f, text) {

@@ -5,7 +5,7 @@ import test from "node:test";
 import { Ansi } from "../../../web/src/ansi.js";
 import { withStored } from "../../../web/src/checkpoints.js";
 import { gangOf } from "../../../web/src/gang.js";
-import { fieldsOf, hasDirectives, specOf } from "../../../web/src/spec.js";
+import { fieldsOf, hasDirectives, inWords, specOf } from "../../../web/src/spec.js";
 import { ticks, timeline } from "../../../web/src/timeline.js";
 import { parseDuration, parseMebibytes, writeDuration } from "../../../web/src/units.js";
 
@@ -345,4 +345,20 @@ test("a gang's rank is behind when all others wait and it does not", () => {
     const old = loads(400, 20, 360).map((l) => ({ ...l, node: 9 }));
     assert.equal(gangOf(attempts, old).behind, null, "loads are of an earlier attempt");
     assert.deepEqual(gangOf([], []), { rows: [], behind: null });
+});
+
+test("messages of belayd have the labels of the form in place of flags", () => {
+    const { common, more } = fieldsOf({
+        properties: {
+            time_limit_ms: { type: "integer", "x-belay-flag": "time" },
+            finish_in_ms: { type: "integer", "x-belay-flag": "finish-by" },
+            work_ms: { type: "integer", "x-belay-flag": "work" },
+            wait_all: { type: "boolean" },
+        },
+    });
+    assert.equal(
+        inWords("--finish-by needs --work (such as 6h) or --time, not --", [...common, ...more]),
+        '"Finish within" needs "work" (such as 6h) or "Time limit of an attempt", not --',
+    );
+    assert.equal(inWords("--timeout is unknown", common), "--timeout is unknown");
 });

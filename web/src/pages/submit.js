@@ -9,7 +9,7 @@ import { Card, PageHead } from "../parts/card.js";
 import { Loaded } from "../parts/states.js";
 import { Ago } from "../parts/time.js";
 import { navigate } from "../router.js";
-import { fieldsOf, hasDirectives, specOf } from "../spec.js";
+import { fieldsOf, hasDirectives, inWords, specOf } from "../spec.js";
 
 const CHECK_MS = 700; // after the last key
 const CWD_KEY = "belay-cwd";
@@ -66,7 +66,8 @@ function Form({ schema }) {
                 class="form">${more.map(
                     (f) => html`<${Field} key=${f.path} f=${f} />`,
                 )}</div></details></${Card}>
-        <div class="submit-end"><${Checked} of=${checked} />
+        <div class="submit-end"><${Checked} of=${checked}
+            fields=${[...common, ...more]} />
             <button type="submit" class="button-main" disabled=${busy}>${
                 busy ? "Submitting …" : "Submit"
             }</button></div>
@@ -124,10 +125,11 @@ function Field({ f }) {
         class="hint">${f.about}</span></div>`;
 }
 
-function Checked({ of }) {
+function Checked({ of, fields }) {
+    const words = (text) => inWords(text, fields);
     if (of.error)
         return html`<p class="notice notice-bad"
-            role="alert">${of.error.message.replace(/^spec\./, "")}</p>`;
+            role="alert">${words(of.error.message.replace(/^spec\./, ""))}</p>`;
     const e = of.estimate;
     if (!e)
         return html`<p class="quiet">belayd checks and prices the job while you fill in the
@@ -153,5 +155,5 @@ function Checked({ of }) {
                     money(e.cost.most_uusd)
             }</p>`
         }
-        ${e.reasons.map((r) => html`<p key=${r.code} class="quiet">${r.text}</p>`)}</div>`;
+        ${e.reasons.map((r) => html`<p key=${r.code} class="quiet">${words(r.text)}</p>`)}</div>`;
 }
