@@ -5,6 +5,7 @@ import { html } from "../dom.js";
 import { NONE, bytes, count, duration, mebibytes, money, percent, rate } from "../format.js";
 import { Badge, JobState } from "../parts/badge.js";
 import { Card, PageHead } from "../parts/card.js";
+import { partsOf } from "../parts/events.js";
 import { Facts } from "../parts/facts.js";
 import { Gantt } from "../parts/gantt.js";
 import { JobActions } from "../parts/job_actions.js";
@@ -221,6 +222,6 @@ function Events({ events }) {
             .reverse()
             .map(
                 (e) => html`<li key=${e.id}><${Moment}
-            at=${e.at} /> <b>${e.kind}</b> ${e.text}</li>`,
+            at=${e.at} /> <b>${partsOf(e).word}</b> ${partsOf(e).rest}</li>`,
             )}</ol>`}</${Loaded}></${Card}>`;
 }
