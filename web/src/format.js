@@ -118,7 +118,13 @@ export function weekday(ms) {
     return moment(ms, { weekday: "short", ...DAY }).replace(",", "");
 }
 
-/** The same, as short as its distance to now allows: "09:15", "27 Nov, 09:15", "27 Nov 2025". */
+/** A day of UTC in a key of costs, "2026-11-27", as "27 Nov 2026"; another text as it is. */
+export function utcDay(text) {
+    if (!/^\d{4}-\d\d-\d\d$/.test(text)) return text;
+    return moment(Date.parse(text), { ...DAY, year: "numeric", timeZone: "UTC" });
+}
+
+/** A moment, as short as its distance to now allows: "09:15", "27 Nov, 09:15", "27 Nov 2025". */
 export function shortTime(ms, nowMs) {
     const at = new Date(ms),
         now = new Date(nowMs);

@@ -19,6 +19,7 @@ const {
     rate,
     relative,
     shortTime,
+    utcDay,
     weekday,
 } = format;
 const SECOND = 1000,
@@ -137,6 +138,11 @@ test("times are in the viewer's zone, which the absolute one names", () => {
     assert.equal(shortTime(at, at + 400 * DAY), "28 Jul 2026");
     assert.equal(clock(at, true), "00:15:03");
     assert.equal(weekday(at), "Tue 28 Jul");
+    table(utcDay, [
+        ["2026-11-01", "1 Nov 2026"],
+        ["2026-11", "2026-11"],
+        ["", ""],
+    ]);
 });
 
 test("an axis of time names each day once, and only days where its ticks are days apart", () => {

@@ -4,7 +4,7 @@ import { withQuery } from "../api.js";
 import { csvText, download } from "../csv.js";
 import { useData } from "../data.js";
 import { classes, html } from "../dom.js";
-import { count, duration, money, percent } from "../format.js";
+import { count, duration, money, percent, utcDay } from "../format.js";
 import { LEDGER_KINDS, kindName, kindTone, savedOf } from "../ledger.js";
 import { JobState } from "../parts/badge.js";
 import { Bars, stacked } from "../parts/bars.js";
@@ -44,8 +44,8 @@ export function Cost({ query }) {
     return html`<${PageHead} title="Costs"
         note=${
             "From " +
-            period.from +
-            (period.to ? " to before " + period.to : " to now") +
+            utcDay(period.from) +
+            (period.to ? " to before " + utcDay(period.to) : " to now") +
             ", in days of UTC. An attempt counts when it has ended."
         }>
             <button type="button" disabled=${!of.data}
@@ -168,13 +168,13 @@ function OverTime({ filter, period, by, chosen }) {
             })),
         );
         return html`<${Bars} name=${"Costs by " + key} unit=${"dollars a " + step} data=${data}
-            label=${(at) => at} format=${money} />`;
+            label=${utcDay} format=${money} />`;
     }}</${Loaded}></${Card}>`;
 }
 
 /** A value of a key, in words where it is empty. */
 export function named(key, value) {
-    if (value !== "") return value;
+    if (value !== "") return ["day", "week"].includes(key) ? utcDay(value) : value;
     return key.startsWith("label:") || key === "project" ? "(without the label)" : "(no job)";
 }
 
@@ -277,7 +277,7 @@ function Dearest({ filter: { user, team, from, to } }) {
 }
 
 const unusual = [
-    { name: "Day", cell: (a) => a.day },
+    { name: "Day", cell: (a) => utcDay(a.day) },
     { name: "Of", cell: (a) => a.of + " " + a.subject },
     { name: "Spent", cell: (a) => money(a.uusd), number: true },
     { name: "Usual", cell: (a) => money(a.usual_uusd), number: true },
