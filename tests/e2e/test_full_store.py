@@ -42,7 +42,7 @@ class FullStore(unittest.TestCase):
         l.fill()
         failed = l.wait_event(job, "save-failed")
         self.assertRegex(failed["text"], FULL)
-        self.assertRegex(failed["text"], r"save checkpoint 1-\d+ of job %d" % job)
+        self.assertRegex(failed["text"], r"save checkpoint 1\.\d+ of job %d" % job)
         kept = l.manifests(job)
         self.assertEqual(len(kept), l.kinds(job).count("saved"))
         return job, kept
