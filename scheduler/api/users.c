@@ -35,19 +35,35 @@ static void add_all(struct smap *users, const struct config *c, const struct mod
 
 static json_t *user_json(const struct config *c, const struct caller *viewer, const char *user)
 {
-    const struct queue_policy *p = &c->policy;
     bool shows_role = viewer->role >= ROLE_OPERATOR || str_eq(viewer->user, user);
-    json_t *teams = json_array(), *leads = json_array();
-    for (size_t i = 0; i < p->n_teams; i++) {
-        const char *team = p->teams[i].name;
-        if (policy_is_member(p, team, user))
-            json_array_append_new(teams, json_text(team));
-        if (policy_is_lead(p, team, user))
-            json_array_append_new(leads, json_text(team));
-    }
-    return json_pack("{s:o,s:o,s:o,s:o}", "user", json_text(user), "role",
+    return json_pack("{s:o,s:o,s:[],s:[]}", "user", json_text(user), "role",
         shows_role ? json_string(role_names[config_role_of(&c->access, user)]) : json_null(),
-        "teams", teams, "leads", leads);
+        "teams", "leads");
+}
+
+static void add_team(json_t *row, const char *key, const char *team)
+{
+    json_array_append_new(json_object_get(row, key), json_text(team));
+}
+
+/* Adds the teams of the users, both sorted by name. A user without any is of the default team. */
+static void add_teams(const struct queue_policy *p, const char *const *users, json_t *rows)
+{
+    bool has_default = policy_is_member(p, p->default_team, "");
+    struct policy_membership *all;
+    size_t n = policy_memberships(p, &all), k = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        json_t *row = json_array_get(rows, i);
+        size_t from = k;
+        for (; k < n && str_eq(all[k].user, users[i]); k++) {
+            add_team(row, "teams", p->teams[all[k].team].name);
+            if (all[k].leads)
+                add_team(row, "leads", p->teams[all[k].team].name);
+        }
+        if (k == from && has_default)
+            add_team(row, "teams", p->default_team);
+    }
+    free(all);
 }
 
 static int by_name(const void *a, const void *b)
@@ -69,6 +85,7 @@ static void reply_users(const struct api *api, struct http_exchange *x, const st
     json_t *rows = json_array();
     for (size_t i = 0; i < n; i++)
         json_array_append_new(rows, user_json(api->o.config, viewer, names[i]));
+    add_teams(&api->o.config->policy, names, rows);
     free(names);
     smap_deinit(&users);
     api_reply_json(x, 200, json_pack("{s:o}", "users", rows));

@@ -7,8 +7,10 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/str.h"
+#include "scheduler/core/model/changes.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define HOUR_MS 3600000LL
 
@@ -95,6 +97,60 @@ bool policy_is_lead(const struct queue_policy *o, const char *team, const char *
     char leads[CORE_NAME_MAX + sizeof(POLICY_LEADS)];
     snprintf(leads, sizeof(leads), "%s" POLICY_LEADS, team);
     return (u && u->is_lead) || (joined && names_has(joined, leads));
+}
+
+static int by_user(const void *a, const void *b)
+{
+    const struct policy_membership *x = a, *y = b;
+    int rc = strcmp(x->user, y->user);
+    return rc != 0 ? rc : (x->team > y->team) - (x->team < y->team);
+}
+
+/* Those whom the user's groups gave: words TEAM, and TEAM:lead beside it. */
+static size_t add_joined(const struct queue_policy *o, const char *user, const char *teams,
+    struct policy_membership **list, size_t n)
+{
+    char word[CORE_NAME_MAX + sizeof(POLICY_LEADS)];
+    while (names_next(&teams, word, sizeof(word))) {
+        bool leads = str_ends(word, POLICY_LEADS);
+        if (leads)
+            word[strlen(word) - strlen(POLICY_LEADS)] = '\0';
+        const struct policy_team *t = find_team(o, word);
+        if (t)
+            *GROW(*list, n) = (struct policy_membership){user, (size_t)(t - o->teams), leads};
+    }
+    return n;
+}
+
+/* Of a sorted list: each user and team once, leading if any of its entries does. */
+static size_t merge(struct policy_membership *list, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct policy_membership *last = kept > 0 ? &list[kept - 1] : NULL;
+        if (last && last->team == list[i].team && str_eq(last->user, list[i].user))
+            last->leads |= list[i].leads;
+        else
+            list[kept++] = list[i];
+    }
+    return kept;
+}
+
+size_t policy_memberships(const struct queue_policy *o, struct policy_membership **ret_list)
+{
+    struct policy_membership *list = NULL;
+    const char *user, *teams;
+    size_t n = 0;
+    for (size_t i = 0; i < o->n_teams; i++)
+        for (size_t k = 0; k < o->teams[i].n_users; k++)
+            *GROW(list, n) = (struct policy_membership){
+                o->teams[i].users[k].name, i, o->teams[i].users[k].is_lead};
+    for (size_t pos = 0; o->joined && (teams = smap_next(o->joined, &pos, &user));)
+        n = add_joined(o, user, teams, &list, n);
+    if (n > 1)
+        qsort(list, n, sizeof(*list), by_user);
+    *ret_list = list;
+    return merge(list, n);
 }
 
 void policy_leads(const struct queue_policy *o, const char *team,

@@ -109,6 +109,17 @@ int policy_check_member(
  * list, or without a list of any team if it is the default team. */
 bool policy_is_member(const struct queue_policy *o, const char *team, const char *user);
 bool policy_is_lead(const struct queue_policy *o, const char *team, const char *user);
+/* A user of a team, who is in its list or has joined it; not of the default team, which has those
+ * without another one. Borrowed name. */
+struct policy_membership {
+    const char *user;
+    size_t team; /* index of teams */
+    bool leads;
+};
+/* All of them, each once, by user (strcmp) and then in the order of teams; returns their number.
+ * For many users: its time grows with the lists' length, not with users times teams. Free
+ * *ret_list. */
+size_t policy_memberships(const struct queue_policy *o, struct policy_membership **ret_list);
 /* Calls each once for every user who leads the team. */
 void policy_leads(const struct queue_policy *o, const char *team,
     void (*each)(void *ctx, const char *user), void *ctx);
