@@ -69,25 +69,14 @@ static void on_listed(void *ctx, const struct ckpt_stored *v, size_t n, const st
         json_decref(reply);
 }
 
-/* After a call that was refused: replies with e. */
-static void reply_refused(struct deferred_reply *l, const struct err *e)
-{
-    struct http_exchange *x = deferred_reply_take(l);
-    if (x)
-        http_reply_err(x, e);
-}
-
 void api_checkpoints_list(struct request *q)
 {
     struct job_row row;
     char identity[CKPT_IDENTITY_MAX];
     struct ckpt_desk_of of;
-    struct err e;
-    if (!read_of(q, RIGHT_READ_JOB, &row, identity, &of))
-        return;
-    struct deferred_reply *l = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
-    if (ckpt_desk_list(q->api->o.ckpt_desk, &of, on_listed, l, &e) != 0)
-        reply_refused(l, &e);
+    if (read_of(q, RIGHT_READ_JOB, &row, identity, &of))
+        ckpt_desk_list(q->api->o.ckpt_desk, &of, on_listed,
+            deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 /* ---- pins ---- */
@@ -107,12 +96,9 @@ static void set_pin(struct request *q, bool pinned)
     struct job_row row;
     char identity[CKPT_IDENTITY_MAX];
     struct ckpt_desk_of of;
-    struct err e;
-    if (!read_of(q, RIGHT_CHANGE, &row, identity, &of))
-        return;
-    struct deferred_reply *l = deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS);
-    if (ckpt_desk_pin(q->api->o.ckpt_desk, &of, pinned, on_pinned, l, &e) != 0)
-        reply_refused(l, &e);
+    if (read_of(q, RIGHT_CHANGE, &row, identity, &of))
+        ckpt_desk_pin(q->api->o.ckpt_desk, &of, pinned, on_pinned,
+            deferred_reply_create(q->api, q->x, API_COMMIT_WAIT_MS));
 }
 
 void api_checkpoints_pin(struct request *q)

@@ -97,12 +97,13 @@ static int check_more_errands(
     return 0;
 }
 
-static int put_errand(
-    struct ckpt_desk *d, const struct ckpt_desk_of *of, struct errand errand, struct err *e)
+static void put_errand(struct ckpt_desk *d, const struct ckpt_desk_of *of, struct errand errand)
 {
-    int rc = check_more_errands(d, of, e);
-    if (rc != 0)
-        return rc;
+    struct err e;
+    if (check_more_errands(d, of, &e) != 0) {
+        errand.fn(errand.ctx, NULL, 0, &e);
+        return;
+    }
     struct errand *s = mem_alloc(sizeof(*s));
     *s = errand;
     s->task = (struct store_task){
@@ -115,20 +116,17 @@ static int put_errand(
         s->found = mem_array(CKPT_DESK_LISTED, sizeof(*s->found));
     list_push_back(&d->open_errands, &s->in_desk);
     store_tasks_put(d->errands, &s->task);
-    return 0;
 }
 
-int ckpt_desk_list(
-    struct ckpt_desk *d, const struct ckpt_desk_of *of, ckpt_desk_fn fn, void *ctx, struct err *e)
+void ckpt_desk_list(struct ckpt_desk *d, const struct ckpt_desk_of *of, ckpt_desk_fn fn, void *ctx)
 {
-    return put_errand(d, of, (struct errand){.kind = LIST, .fn = fn, .ctx = ctx}, e);
+    put_errand(d, of, (struct errand){.kind = LIST, .fn = fn, .ctx = ctx});
 }
 
-int ckpt_desk_pin(struct ckpt_desk *d, const struct ckpt_desk_of *of, bool pinned, ckpt_desk_fn fn,
-    void *ctx, struct err *e)
+void ckpt_desk_pin(
+    struct ckpt_desk *d, const struct ckpt_desk_of *of, bool pinned, ckpt_desk_fn fn, void *ctx)
 {
-    return put_errand(
-        d, of, (struct errand){.kind = pinned ? PIN : UNPIN, .fn = fn, .ctx = ctx}, e);
+    put_errand(d, of, (struct errand){.kind = pinned ? PIN : UNPIN, .fn = fn, .ctx = ctx});
 }
 
 /* ---- verifying ---- */

@@ -39,11 +39,10 @@ typedef void (*ckpt_desk_fn)(void *ctx, const struct ckpt_stored *v, size_t n, c
 struct ckpt_desk *ckpt_desk_create(const struct store_tasks_options *o);
 void ckpt_desk_destroy(struct ckpt_desk *d); /* d may be NULL; before the HTTP client */
 
-/* ERR_THROTTLED: too many wait; then fn is not called. fn may run inside the call. */
-int ckpt_desk_list(
-    struct ckpt_desk *d, const struct ckpt_desk_of *of, ckpt_desk_fn fn, void *ctx, struct err *e);
-int ckpt_desk_pin(struct ckpt_desk *d, const struct ckpt_desk_of *of, bool pinned, ckpt_desk_fn fn,
-    void *ctx, struct err *e);
+/* ERR_THROTTLED: too many wait. fn may run inside the call. */
+void ckpt_desk_list(struct ckpt_desk *d, const struct ckpt_desk_of *of, ckpt_desk_fn fn, void *ctx);
+void ckpt_desk_pin(
+    struct ckpt_desk *d, const struct ckpt_desk_of *of, bool pinned, ckpt_desk_fn fn, void *ctx);
 
 enum verification_state {
     VERIFICATION_WAITING,
