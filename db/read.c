@@ -543,7 +543,13 @@ int db_read_instances(
     return query_finish(&q);
 }
 
-#define NEWEST "WHERE id < ?1 ORDER BY id DESC LIMIT ?2"
+static void query_newest(struct query *q, struct db_reader *r, enum table_id table, int64_t before,
+    int64_t limit, struct err *e)
+{
+    query_init(q, r->statements, table, "WHERE id < ?1 ORDER BY id DESC LIMIT ?2", e);
+    query_i64(q, 1, before);
+    query_i64(q, 2, limit);
+}
 
 int db_read_newest_nodes(
     struct db_reader *r, int64_t before, int64_t limit, db_node_fn fn, void *ctx, struct err *e)
@@ -551,9 +557,7 @@ int db_read_newest_nodes(
     struct node_row row = {0};
     struct query q;
 
-    query_init(&q, r->statements, TABLE_NODES, NEWEST, e);
-    query_i64(&q, 1, before);
-    query_i64(&q, 2, limit);
+    query_newest(&q, r, TABLE_NODES, before, limit, e);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
     return query_finish(&q);
@@ -565,9 +569,7 @@ int db_read_newest_instances(
     struct instance_row row = {0};
     struct query q;
 
-    query_init(&q, r->statements, TABLE_INSTANCES, NEWEST, e);
-    query_i64(&q, 1, before);
-    query_i64(&q, 2, limit);
+    query_newest(&q, r, TABLE_INSTANCES, before, limit, e);
     while (query_next(&q, &row) && query_goes_on(&q, fn(ctx, &row)))
         ;
     return query_finish(&q);
