@@ -21,8 +21,10 @@ void gce_path_region(const char *region, struct buf *out)
 
 /* ---- replies ---- */
 
-static int read_quota(const json_t *item, struct cloud_quota_values *list, struct err *e)
+static int read_quota(
+    const json_t *item, const char *region, struct cloud_quota_values *list, struct err *e)
 {
+    (void)region;
     struct cloud_quota_value v = {0};
     struct json_reader r;
     json_reader_init(&r, item, "quotas", e);
@@ -35,20 +37,29 @@ static int read_quota(const json_t *item, struct cloud_quota_values *list, struc
     return rc == 0 ? cloud_quota_values_add(list, &v, e) : rc;
 }
 
-int gce_parse_quotas(const char *body, size_t n, struct cloud_quota_values *list, struct err *e)
+/* Reads each element of the array under this key of the reply, which is called `what` in errors. */
+static int parse_each(const char *body, size_t n, const char *what, const char *key,
+    int (*read)(
+        const json_t *item, const char *region, struct cloud_quota_values *list, struct err *e),
+    const char *region, struct cloud_quota_values *list, struct err *e)
 {
     struct json_reader r;
     json_t *root;
     int rc = json_parse(body, n, GCE_REPLY_MAX, &root, e);
     if (rc != 0)
-        return err_wrap(e, "Compute Engine's quotas");
+        return err_wrap(e, "%s", what);
     json_reader_init(&r, root, "", e);
-    const json_t *quotas = json_opt_array(&r, "quotas", CLOUD_QUOTA_VALUES_MAX);
+    const json_t *items = json_opt_array(&r, key, CLOUD_QUOTA_VALUES_MAX);
     rc = json_reader_finish_lenient(&r);
-    for (size_t i = 0; rc == 0 && i < json_array_size(quotas); i++)
-        rc = read_quota(json_array_get(quotas, i), list, e);
+    for (size_t i = 0; rc == 0 && i < json_array_size(items); i++)
+        rc = read(json_array_get(items, i), region, list, e);
     json_decref(root);
-    return rc == 0 ? 0 : err_wrap(e, "Compute Engine's quotas");
+    return rc == 0 ? 0 : err_wrap(e, "%s", what);
+}
+
+int gce_parse_quotas(const char *body, size_t n, struct cloud_quota_values *list, struct err *e)
+{
+    return parse_each(body, n, "Compute Engine's quotas", "quotas", read_quota, NULL, list, e);
 }
 
 /* ---- vCPUs by family ---- */
@@ -109,18 +120,7 @@ static int read_family(
 int gce_parse_family_quota(
     const char *body, size_t n, const char *region, struct cloud_quota_values *list, struct err *e)
 {
-    struct json_reader r;
-    json_t *root;
-    int rc = json_parse(body, n, GCE_REPLY_MAX, &root, e);
-    if (rc != 0)
-        return err_wrap(e, "Cloud Quotas");
-    json_reader_init(&r, root, "", e);
-    const json_t *infos = json_opt_array(&r, "dimensionsInfos", CLOUD_QUOTA_VALUES_MAX);
-    rc = json_reader_finish_lenient(&r);
-    for (size_t i = 0; rc == 0 && i < json_array_size(infos); i++)
-        rc = read_family(json_array_get(infos, i), region, list, e);
-    json_decref(root);
-    return rc == 0 ? 0 : err_wrap(e, "Cloud Quotas");
+    return parse_each(body, n, "Cloud Quotas", "dimensionsInfos", read_family, region, list, e);
 }
 
 /* ---- which quota ---- */
