@@ -28,9 +28,7 @@
 #define PATH_BYTES_MAX 3000
 #define ORPHAN_TIMEOUT_MS SECONDS_MS(3600)
 #define SHUTDOWN_TIMEOUT_MS SECONDS_MS(120)
-#define SHUTDOWN_TIMEOUT_MAX_MS SECONDS_MS(3600)
 #define HOOK_TIMEOUT_MS SECONDS_MS(60)
-#define HOOK_TIMEOUT_MAX_MS SECONDS_MS(3600)
 #define SAMPLE_MIN_MS 50
 #define SAMPLE_MAX_MS 60000
 #define EVERY_MAX_MS 600000
@@ -189,6 +187,14 @@ static void read_name(struct yaml_reader *r, struct config *c)
         yaml_reader_fail(r, yaml_opt(r, "name"), "%s", why.text);
 }
 
+static int64_t opt_up_to_1h(struct yaml_reader *r, const char *key, int64_t fallback_ms)
+{
+    int64_t ms = yaml_opt_duration_ms(r, key, fallback_ms);
+    if (!r->rc && yaml_opt(r, key) && (ms < SECONDS_MS(1) || ms > SECONDS_MS(3600)))
+        yaml_reader_fail(r, yaml_opt(r, key), "expected 1s to 1h");
+    return ms;
+}
+
 static char *read_hook(struct yaml_reader *r, const char *key)
 {
     const char *path = yaml_opt_str(r, key, PATH_BYTES_MAX, NULL);
@@ -203,21 +209,13 @@ static void read_hooks(struct yaml_reader *r, struct config *c)
 {
     c->prolog = read_hook(r, "prolog");
     c->epilog = read_hook(r, "epilog");
-    c->hook_timeout_ms = yaml_opt_duration_ms(r, "hook_timeout", HOOK_TIMEOUT_MS);
-    if (!r->rc && (c->hook_timeout_ms < SECONDS_MS(1) || c->hook_timeout_ms > HOOK_TIMEOUT_MAX_MS))
-        yaml_reader_fail(r, yaml_opt(r, "hook_timeout"), "expected 1s to 1h");
+    c->hook_timeout_ms = opt_up_to_1h(r, "hook_timeout", HOOK_TIMEOUT_MS);
 }
 
 static void read_notices(struct yaml_reader *r, struct config *c)
 {
-    c->shutdown_timeout_ms = yaml_opt_duration_ms(r, "shutdown_timeout", SHUTDOWN_TIMEOUT_MS);
-    if (!r->rc && (c->shutdown_timeout_ms < SECONDS_MS(1) ||
-                      c->shutdown_timeout_ms > SHUTDOWN_TIMEOUT_MAX_MS))
-        yaml_reader_fail(r, yaml_opt(r, "shutdown_timeout"), "expected 1s to 1h");
-    c->sigterm_notice_ms = yaml_opt_duration_ms(r, "sigterm_notice", 0);
-    if (!r->rc && yaml_opt(r, "sigterm_notice") &&
-        (c->sigterm_notice_ms < SECONDS_MS(1) || c->sigterm_notice_ms > SHUTDOWN_TIMEOUT_MAX_MS))
-        yaml_reader_fail(r, yaml_opt(r, "sigterm_notice"), "expected 1s to 1h");
+    c->shutdown_timeout_ms = opt_up_to_1h(r, "shutdown_timeout", SHUTDOWN_TIMEOUT_MS);
+    c->sigterm_notice_ms = opt_up_to_1h(r, "sigterm_notice", 0);
     c->notice_reserve_ms = yaml_opt_duration_ms(r, "notice_reserve", 0);
     if (!r->rc && yaml_opt(r, "notice_reserve") && c->notice_reserve_ms < SECONDS_MS(1))
         yaml_reader_fail(r, yaml_opt(r, "notice_reserve"), "expected at least 1s");
