@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/html/job_charts.h"
 
+#include "base/minmax.h"
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/html/page.h"
@@ -104,15 +105,11 @@ static bool read_progress(const json_t *v, struct wall now, struct progress *p)
     return p->n > 1 || p->done_ms > 0;
 }
 
-static int64_t later(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void draw_progress(const struct progress *p, struct buf *out)
 {
     const struct axes a = {p->points[0].at_ms,
-        later(later(p->now.at_ms, p->finish_ms), later(p->done_ms, p->late_ms)) + 1, p->total};
+        max_i64(max_i64(p->now.at_ms, p->finish_ms), max_i64(p->done_ms, p->late_ms)) + 1,
+        p->total};
     char top[32];
     snprintf(top, sizeof top, "%.10g", p->total);
     begin_chart(out, "Progress", top, "0");
