@@ -38,11 +38,7 @@ export function useData(path, { on = [], concerns = null } = {}) {
             one.end();
         };
     }, [path, on.join()]);
-    useEffect(() => {
-        if (path === null || live || on.length === 0) return undefined;
-        const timer = setInterval(() => document.hidden || loader.current.read(), POLL_MS);
-        return () => clearInterval(timer);
-    }, [path, live]);
+    usePoll(path !== null && !live && on.length > 0, POLL_MS, () => loader.current.read());
     const data = state.path === path && state.data !== undefined ? state.data : kept.get(path);
     const error = state.path === path ? state.error : null;
     return {
@@ -51,6 +47,17 @@ export function useData(path, { on = [], concerns = null } = {}) {
         loading: path !== null && data === undefined && !error,
         reload: () => loader.current && loader.current.read(),
     };
+}
+
+/** Calls the latest `read` each `ms` while isOn, unless nobody sees the page. */
+export function usePoll(isOn, ms, read) {
+    const latest = useRef(read);
+    latest.current = read;
+    useEffect(() => {
+        if (!isOn) return undefined;
+        const timer = setInterval(() => document.hidden || latest.current(), ms);
+        return () => clearInterval(timer);
+    }, [isOn, ms]);
 }
 
 /** Reads one path, never twice at a time and at most once a second. */

@@ -4,15 +4,11 @@
 // A day to come is expected to cost the mean of the same weekday. The band has 8 of 10 ends, from
 // how much whole days differed from that; or whole weeks, where days that differ follow each other.
 // Days are those of UTC, as belayd adds costs up.
+import { DAY_MS, dayOf } from "./format.js";
 
-const DAY_MS = 86400000;
 const Z = 1.2816; // standard deviations to each side of 8 in 10
 export const HISTORY_DAYS = 63; // at most
 export const LEAST_DAYS = 14;
-
-export function dayOf(ms) {
-    return new Date(ms).toISOString().slice(0, 10);
-}
 
 function weekdayOf(day) {
     return new Date(Date.parse(day)).getUTCDay();

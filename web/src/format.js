@@ -2,6 +2,12 @@
 // Numbers and times as people read them. Pure; null and undefined give "–".
 
 export const NONE = "–";
+export const DAY_MS = 86400000;
+
+/** The day of UTC, as belayd names it: "2026-11-27". */
+export function dayOf(ms) {
+    return new Date(ms).toISOString().slice(0, 10);
+}
 
 function known(value, text) {
     return value === null || value === undefined ? NONE : text(value);

@@ -3,12 +3,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+const { dayOf } = await import("../../../web/src/format.js");
 const f = await import("../../../web/src/forecast.js");
 const r = await import("../../../web/src/report_file.js");
 
 const DAY = 86400000;
 const now = Date.parse("2026-11-28T12:00:00Z"); // a Saturday
-const line = (ms, uusd, ...keys) => ({ keys: [f.dayOf(ms), ...keys], uusd });
+const line = (ms, uusd, ...keys) => ({ keys: [dayOf(ms), ...keys], uusd });
 /* weeks before now, weekends at a tenth */
 const weeks = (n, cost = () => 100) =>
     Array.from({ length: 7 * n }, (_, i) => now - (i + 1) * DAY)

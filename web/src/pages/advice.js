@@ -3,7 +3,7 @@
 import { get, post, withQuery } from "../api.js";
 import { useData } from "../data.js";
 import { html, useState } from "../dom.js";
-import { NONE, bytes, count, money, plural, rate } from "../format.js";
+import { DAY_MS, NONE, bytes, count, money, plural, rate } from "../format.js";
 import { AskButton, useAsk } from "../parts/ask.js";
 import { Badge } from "../parts/badge.js";
 import { Card, PageHead } from "../parts/card.js";
@@ -14,7 +14,6 @@ import { Table } from "../parts/table.js";
 import { Ago } from "../parts/time.js";
 import { hasRole } from "../session.js";
 
-const DAY_MS = 86400000;
 const UNUSED = [
     ["", "30 days"],
     ["1", "a day"],

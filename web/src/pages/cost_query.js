@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the cost explorer asks belayd for: keys, and periods of whole days of UTC, as belayd adds
 // costs up. Pure.
+import { DAY_MS, dayOf } from "../format.js";
 
 export const KEYS = [
     "team",
@@ -24,7 +25,6 @@ export const PERIODS = [
     ["year", "last 365 days"],
     ["custom", "dates"],
 ];
-const DAY_MS = 86400000;
 const LENGTH_DAYS = { "7d": 7, "30d": 30, "90d": 90, year: 365 };
 
 /** The keys of the URL's "by", as many as belayd takes; "team" without any. */
@@ -35,19 +35,15 @@ export function keysOf(by) {
     return keys.length > 0 ? [...new Set(keys)].slice(0, KEYS_MAX) : ["team"];
 }
 
-function day(ms) {
-    return new Date(ms).toISOString().slice(0, 10);
-}
-
 /** {from, to}: days "2026-11-28", `to` excluded and null for now. */
 export function periodOf(period, from, to, nowMs) {
     const now = new Date(nowMs);
-    const month = (n) => day(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + n, 1));
+    const month = (n) => dayOf(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + n, 1));
     if (period === "custom" && isDay(from))
-        return { from, to: isDay(to) && to >= from ? day(Date.parse(to) + DAY_MS) : null };
+        return { from, to: isDay(to) && to >= from ? dayOf(Date.parse(to) + DAY_MS) : null };
     if (period === "last-month") return { from: month(-1), to: month(0) };
     if (LENGTH_DAYS[period])
-        return { from: day(nowMs - (LENGTH_DAYS[period] - 1) * DAY_MS), to: null };
+        return { from: dayOf(nowMs - (LENGTH_DAYS[period] - 1) * DAY_MS), to: null };
     return { from: month(0), to: null };
 }
 
@@ -66,13 +62,15 @@ export function stepOf(period, chosen, nowMs) {
 export function stepsOf(period, step, found, nowMs) {
     const end = period.to ? Date.parse(period.to) : nowMs;
     const steps = new Set();
-    for (let at = Date.parse(period.from); at < end && steps.size < 1000; at += DAY_MS)
-        steps.add(step === "month" ? day(at).slice(0, 7) : step === "week" ? weekOf(at) : day(at));
+    for (let at = Date.parse(period.from); at < end && steps.size < 1000; at += DAY_MS) {
+        const day = step === "week" ? weekOf(at) : dayOf(at);
+        steps.add(step === "month" ? day.slice(0, 7) : day);
+    }
     for (const name of found) steps.add(name);
     return [...steps].sort();
 }
 
 /** The Monday of a day's week. */
 export function weekOf(ms) {
-    return day(ms - ((new Date(ms).getUTCDay() + 6) % 7) * DAY_MS);
+    return dayOf(ms - ((new Date(ms).getUTCDay() + 6) % 7) * DAY_MS);
 }

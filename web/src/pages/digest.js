@@ -3,7 +3,7 @@
 import { post, withQuery } from "../api.js";
 import { useData } from "../data.js";
 import { html } from "../dom.js";
-import { count, money, percent } from "../format.js";
+import { DAY_MS, count, dayOf, money, percent } from "../format.js";
 import { AskButton, useAsk } from "../parts/ask.js";
 import { Card, PageHead } from "../parts/card.js";
 import { Field, Filters, FormRow } from "../parts/fields.js";
@@ -41,11 +41,11 @@ export function Digest({ query }) {
 }
 
 function dayAfter(day, n) {
-    return new Date(Date.parse(day) + n * 86400000).toISOString().slice(0, 10);
+    return dayOf(Date.parse(day) + n * DAY_MS);
 }
 
 function today() {
-    return new Date().toISOString().slice(0, 10);
+    return dayOf(Date.now());
 }
 
 /** The next day; "" for that of now. */

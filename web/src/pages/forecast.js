@@ -8,7 +8,6 @@ import {
     LEAST_DAYS,
     capReachedAt,
     costQueryOf,
-    dayOf,
     daySums,
     endOf,
     historyOf,
@@ -19,7 +18,7 @@ import {
     standing,
     sumOf,
 } from "../forecast.js";
-import { NONE, count, money, percent } from "../format.js";
+import { DAY_MS, NONE, count, dayOf, money, percent } from "../format.js";
 import { Badge } from "../parts/badge.js";
 import { Card, PageHead } from "../parts/card.js";
 import { Chart } from "../parts/chart.js";
@@ -38,7 +37,7 @@ const TONES = {
 };
 
 function since() {
-    return dayOf(Date.now() - HISTORY_DAYS * 86400000) + "T00:00:00Z";
+    return dayOf(Date.now() - HISTORY_DAYS * DAY_MS) + "T00:00:00Z";
 }
 
 export function Forecast({ query }) {
@@ -69,7 +68,7 @@ function outlook(lines) {
         model,
         history,
         spent,
-        last: now - lastFrom <= HISTORY_DAYS * 86400000 ? sumOf(sums, lastFrom, from) : null,
+        last: now - lastFrom <= HISTORY_DAYS * DAY_MS ? sumOf(sums, lastFrom, from) : null,
         end: endOf(model, spent, now, until),
     };
 }

@@ -3,6 +3,7 @@
 import { post } from "../api.js";
 import { useData } from "../data.js";
 import { html, useState } from "../dom.js";
+import { DAY_MS } from "../format.js";
 import { Badge } from "../parts/badge.js";
 import { PageHead } from "../parts/card.js";
 import { AskButton, useAsk } from "../parts/ask.js";
@@ -13,7 +14,6 @@ import { Table } from "../parts/table.js";
 import { Ago, Moment } from "../parts/time.js";
 import { hasRole } from "../session.js";
 
-const DAY_MS = 86400000;
 const LIFETIMES = [
     ["", "as configured"],
     ["1", "1 day"],

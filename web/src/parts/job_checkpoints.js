@@ -2,8 +2,8 @@
 // A job's checkpoints: what it reported, what of it is in the store, and what can be done with it.
 import { post } from "../api.js";
 import { isOpen, nameOf, withStored } from "../checkpoints.js";
-import { useData } from "../data.js";
-import { html, useEffect } from "../dom.js";
+import { useData, usePoll } from "../data.js";
+import { html } from "../dom.js";
 import { NONE, bytes, count, duration, percent } from "../format.js";
 import { mayChange } from "../session.js";
 import { AskButton, useAsk } from "./ask.js";
@@ -24,12 +24,7 @@ export function JobCheckpoints({ d }) {
     const stored = useData(job.hidden ? null : path, { on: ["event"], concerns: isMine });
     const verified = useData(job.hidden ? null : path + "/verify");
     const results = verified.data ? verified.data.verifications : [];
-    const isVerifying = results.some(isOpen);
-    useEffect(() => {
-        if (!isVerifying) return undefined;
-        const timer = setInterval(() => document.hidden || verified.reload(), POLL_MS);
-        return () => clearInterval(timer);
-    }, [isVerifying]);
+    usePoll(results.some(isOpen), POLL_MS, verified.reload);
     const of = useAsk(() => {
         stored.reload();
         verified.reload();

@@ -3,6 +3,7 @@
 // job runs, seams between attempts marked, searched.
 import { Ansi } from "../ansi.js";
 import { getBytes, withQuery } from "../api.js";
+import { usePoll } from "../data.js";
 import { classes, html, useEffect, useMemo, useRef, useState } from "../dom.js";
 import { bytes, count } from "../format.js";
 import { followLog, useStreamState } from "../stream.js";
@@ -202,11 +203,7 @@ function useLog(id, rank, runs) {
         };
     }, [id, rank]);
     useEffect(() => (runs ? followLog(id, () => reader.current.more()) : undefined), [id, runs]);
-    useEffect(() => {
-        if (live || !runs) return undefined;
-        const timer = setInterval(() => document.hidden || reader.current.more(), POLL_MS);
-        return () => clearInterval(timer);
-    }, [live, runs, id, rank]);
+    usePoll(!live && runs, POLL_MS, () => reader.current.more());
     const r = reader.current || {
         lines: [],
         first: 0,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Series of the charts of offers, from GET /api/v1/offers/history.
+import { DAY_MS } from "../format.js";
 import { offerName } from "./offer.js";
 
 const HOUR_MS = 3600000,
-    DAY_MS = 86400000,
     SHOWN_LEAST_MS = 12 * HOUR_MS;
 
 /** The offers with most machines, of the same names as in the table. */
